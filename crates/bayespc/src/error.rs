@@ -1,0 +1,141 @@
+//! Everything that can be wrong with what a caller hands us, one variant per cause.
+
+/// The library's error.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A Cholesky factorisation met a pivot that is not positive.
+    #[error("{what} is not positive definite (pivot {pivot})")]
+    NotPositiveDefinite {
+        /// Which matrix.
+        what: &'static str,
+        /// Index of the first bad pivot.
+        pivot: usize,
+    },
+    /// Two shapes that should agree do not.
+    #[error("{what} has {found} {axis}, expected {expected}")]
+    Shape {
+        /// Which argument.
+        what: &'static str,
+        /// `rows`, `columns`, `layers`, …
+        axis: &'static str,
+        /// What was given.
+        found: usize,
+        /// What would fit.
+        expected: usize,
+    },
+    /// There is nothing to work on.
+    #[error("{what} is empty")]
+    Empty {
+        /// Which argument.
+        what: &'static str,
+    },
+    /// A value is NaN or infinite.
+    #[error("{what} is {value} at row {row}, column {column} (sample {row}, feature {column})")]
+    NotFinite {
+        /// Which argument.
+        what: &'static str,
+        /// Sample number, from 0.
+        row: usize,
+        /// Feature number, from 0.
+        column: usize,
+        /// The culprit: NaN, inf or -inf.
+        value: f64,
+    },
+    /// A setting is outside its range.
+    #[error("setting {name} = {value} is not valid: must be {must_be}")]
+    Setting {
+        /// Name of the setting.
+        name: &'static str,
+        /// What it was set to.
+        value: f64,
+        /// The valid range, in words.
+        must_be: &'static str,
+    },
+    /// Two settings do not go together.
+    #[error("settings conflict: {first} does not go with {second}")]
+    Conflict {
+        /// One setting.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+    },
+    /// Degrees of freedom too small for the density or the mean to exist.
+    #[error("degrees of freedom {dof} of {what} must exceed {bound}")]
+    DegreesOfFreedom {
+        /// Which distribution.
+        what: &'static str,
+        /// What was given.
+        dof: f64,
+        /// Must be larger than this.
+        bound: f64,
+    },
+    /// Prediction was asked of a model that has not learned.
+    #[error("the model has not been fitted")]
+    NotFitted,
+    /// A class label is outside 0..classes.
+    #[error("class label {label} of sample {row} is outside 0..{classes}")]
+    Label {
+        /// The label.
+        label: usize,
+        /// Sample number.
+        row: usize,
+        /// Number of classes.
+        classes: usize,
+    },
+    /// A model file cannot be read.
+    #[error("model file: {0}")]
+    ModelFile(#[from] ModelFileError),
+}
+
+/// What can be wrong with a model file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelFileError {
+    /// Not a safetensors file, or cut short.
+    #[error("not a whole safetensors file ({0})")]
+    Format(#[from] safetensors::SafeTensorError),
+    /// The header or settings are not what this program writes.
+    #[error("metadata entry `{key}` is missing or malformed")]
+    Metadata {
+        /// Which entry.
+        key: String,
+    },
+    /// Written by a version this program does not know.
+    #[error("format version {found} is not supported (this program reads {supported})")]
+    Version {
+        /// Version in the file.
+        found: String,
+        /// Version this program reads.
+        supported: u32,
+    },
+    /// A tensor is not there.
+    #[error("tensor `{name}` is missing")]
+    Missing {
+        /// Which tensor.
+        name: String,
+    },
+    /// A tensor has another shape or type than the settings imply.
+    #[error("tensor `{name}` has shape {found:?}, expected {expected:?} of f64")]
+    TensorShape {
+        /// Which tensor.
+        name: String,
+        /// Shape in the file.
+        found: Vec<usize>,
+        /// Shape the settings imply.
+        expected: Vec<usize>,
+    },
+    /// A tensor holds NaN or infinity.
+    #[error("tensor `{name}` holds {value} at index {index}")]
+    TensorNotFinite {
+        /// Which tensor.
+        name: String,
+        /// Flat index.
+        index: usize,
+        /// The culprit.
+        value: f64,
+    },
+}
+
+/// The library's result.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,8 @@
+//! Bayesian predictive coding.
+
+pub mod error;
+pub mod linalg;
+pub mod real;
+
+pub use error::{Error, Result};
+pub use real::Real;

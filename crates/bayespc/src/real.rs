@@ -1,0 +1,48 @@
+//! The one scalar trait: `f32` and `f64`, and the only place that lists what faer and rand ask of them.
+//!
+//! Posteriors and statistics are always `f64`; activities and whatever is computed per sample are `T: Real`.
+
+use faer::traits::RealField;
+use num_traits::Float;
+use serde::{Deserialize, Serialize};
+
+/// A working precision: `f32` or `f64`.
+pub trait Real: RealField + Float + Default + std::fmt::Debug + std::fmt::Display + Send + Sync + 'static {
+    /// The literal `x` in this precision.
+    fn lit(x: f64) -> Self;
+    /// This number as `f64`, exactly.
+    fn as_f64(self) -> f64;
+}
+
+impl Real for f32 {
+    #[inline]
+    fn lit(x: f64) -> Self {
+        x as Self
+    }
+    #[inline]
+    fn as_f64(self) -> f64 {
+        f64::from(self)
+    }
+}
+
+impl Real for f64 {
+    #[inline]
+    fn lit(x: f64) -> Self {
+        x
+    }
+    #[inline]
+    fn as_f64(self) -> f64 {
+        self
+    }
+}
+
+/// The working precision by name, for settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// Activities in `f32`.
+    F32,
+    /// Activities in `f64`.
+    #[default]
+    F64,
+}
