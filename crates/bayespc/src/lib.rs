@@ -1,8 +1,11 @@
 //! Bayesian predictive coding.
 
+pub mod distributions;
 pub mod error;
 pub mod linalg;
+pub mod prediction;
 pub mod real;
+pub mod special;
 
 pub use error::{Error, Result};
 pub use real::Real;

@@ -1,0 +1,3 @@
+//! Probability distributions.
+
+pub mod student_t;

@@ -1,0 +1,18 @@
+//! Prediction of outputs: what every predictor returns, and what can be asked of it.
+//!
+//! `predictive` is the result type, a mixture of the elliptical distributions of `component`; its
+//! questions live in a file each: `density`, `marginal` and `quantiles`, `scores`, `draws`, `classes`.
+
+mod chunks;
+mod classes;
+pub mod component;
+mod density;
+mod draws;
+mod marginal;
+pub mod predictive;
+mod quantiles;
+mod scores;
+
+pub(crate) use chunks::filled;
+pub use component::{Component, Covariance, Dof};
+pub use predictive::Predictive;
