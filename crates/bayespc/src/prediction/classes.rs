@@ -90,12 +90,11 @@ fn logits_into(
         return Ok(());
     }
     let own;
-    let precision = match shared {
-        Some(precision) => precision,
-        None => {
-            own = precision(component, sample)?;
-            &own
-        }
+    let precision = if let Some(shared) = shared {
+        shared
+    } else {
+        own = precision(component, sample)?;
+        &own
     };
     logits
         .iter_mut()

@@ -55,10 +55,9 @@ impl Covariance {
     /// Cov(y_row, y_column) of one sample.
     pub fn entry(&self, row: usize, column: usize, sample: usize) -> f64 {
         match self {
-            Self::Zero => 0.0,
             Self::Shared(matrix) => matrix[(row, column)],
             Self::Diagonal(variances) if row == column => variances[(row, sample)],
-            Self::Diagonal(_) => 0.0,
+            Self::Zero | Self::Diagonal(_) => 0.0,
             // A full column is d² long and d is its root; the caller knows no other width.
             Self::Full(columns) => columns[(row + column * columns.nrows().isqrt(), sample)],
         }

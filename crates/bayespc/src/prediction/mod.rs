@@ -15,4 +15,5 @@ mod scores;
 
 pub(crate) use chunks::filled;
 pub use component::{Component, Covariance, Dof};
+pub(crate) use component::{check_finite, check_shape};
 pub use predictive::Predictive;
