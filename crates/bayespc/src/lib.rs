@@ -3,6 +3,7 @@
 pub mod error;
 pub mod linalg;
 pub mod real;
+pub mod special;
 
 pub use error::{Error, Result};
 pub use real::Real;
