@@ -68,6 +68,35 @@ impl Covariance {
         self.entry(target, target, sample)
     }
 
+    /// The covariance of the first `d` targets.
+    pub(crate) fn leading(&self, d: usize) -> Self {
+        match self {
+            Self::Zero => Self::Zero,
+            Self::Shared(matrix) => Self::Shared(matrix.submatrix(0, 0, d, d).to_owned()),
+            Self::Diagonal(variances) => Self::Diagonal(variances.subrows(0, d).to_owned()),
+            Self::Full(columns) => {
+                let whole = columns.nrows().isqrt();
+                Self::Full(Mat::from_fn(d * d, columns.ncols(), |k, j| columns[(k / d * whole + k % d, j)]))
+            }
+        }
+    }
+
+    /// This plus one matrix for every sample.
+    pub(crate) fn plus_shared(&self, matrix: &Mat<f64>) -> Self {
+        let d = matrix.nrows();
+        match self {
+            Self::Zero => Self::Shared(matrix.clone()),
+            Self::Shared(own) => Self::Shared(own + matrix),
+            Self::Diagonal(variances) if d == 1 => {
+                Self::Diagonal(Mat::from_fn(1, variances.ncols(), |_, j| variances[(0, j)] + matrix[(0, 0)]))
+            }
+            Self::Diagonal(_) | Self::Full(_) => {
+                let n = if let Self::Diagonal(m) | Self::Full(m) = self { m.ncols() } else { 0 };
+                Self::Full(Mat::from_fn(d * d, n, |k, j| self.entry(k % d, k / d, j) + matrix[(k % d, k / d)]))
+            }
+        }
+    }
+
     /// Whether covariances between targets are zero by construction.
     pub(crate) fn is_diagonal(&self, d: usize) -> bool {
         d == 1 || matches!(self, Self::Zero | Self::Diagonal(_))
