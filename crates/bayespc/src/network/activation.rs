@@ -119,7 +119,7 @@ impl Activation {
             Self::Identity => map_into(z, out, |z| z),
             Self::Relu => map_into(z, out, relu),
             Self::LeakyRelu => map_into(z, out, leaky_relu),
-            Self::Tanh => map_into(z, out, |z| z.tanh()),
+            Self::Tanh => map_into(z, out, T::tanh),
             Self::Sigmoid => map_into(z, out, sigmoid),
             Self::Softplus => map_into(z, out, softplus),
             Self::Gelu => map_into(z, out, |z| z * normal_cdf(z)),
