@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::activation::{Activation, LEAKY_SLOPE};
 use super::rectified_gaussian as rectified;
-use super::smooth_gaussian::{self as smooth, APPROXIMATE_ORDER, Expansion};
+use super::smooth_gaussian::{self as smooth, APPROXIMATE_ORDER, Expansion, ORDER};
 use crate::error::{Error, Result};
 
 /// How covariances between units pass through an activation. Means and variances are exact in all of them.
@@ -91,8 +91,8 @@ pub fn covariance(
     cov_ab: f64,
 ) -> f64 {
     let (a, b) = (
-        Unit::new(activation, mean_a, var_a, true),
-        Unit::new(activation, mean_b, var_b, true),
+        Unit::new(activation, mean_a, var_a, CovarianceRule::Exact),
+        Unit::new(activation, mean_b, var_b, CovarianceRule::Exact),
     );
     a.covariance(&b, activation, cov_ab, CovarianceRule::Exact)
 }
@@ -125,9 +125,8 @@ pub fn propagate(
             });
         }
     }
-    let expand = approximation != CovarianceRule::Diagonal;
     let units: Vec<Unit> = (0..n)
-        .map(|i| Unit::new(activation, mean[i], cov[(i, i)], expand))
+        .map(|i| Unit::new(activation, mean[i], cov[(i, i)], approximation))
         .collect();
     for (j, unit) in units.iter().enumerate() {
         out_mean[j] = unit.output.mean;
@@ -151,14 +150,19 @@ struct Unit {
 }
 
 impl Unit {
-    fn new(activation: Activation, mean: f64, var: f64, expand: bool) -> Self {
+    fn new(activation: Activation, mean: f64, var: f64, rule: CovarianceRule) -> Self {
         let output = moments(activation, mean, var);
         let closed_form = matches!(
             activation,
             Activation::Identity | Activation::Relu | Activation::LeakyRelu
         );
-        let expansion = (expand && !closed_form && output.var > 0.0)
-            .then(|| Expansion::new(activation, mean, var, output.var, output.gain));
+        let order = match rule {
+            CovarianceRule::Exact => ORDER,
+            CovarianceRule::Approximate => APPROXIMATE_ORDER,
+            CovarianceRule::Diagonal => 0,
+        };
+        let expansion = (order > 0 && !closed_form && output.var > 0.0)
+            .then(|| Expansion::new(activation, mean, var, output.var, output.gain, order));
         Self {
             mean,
             deviation: var.max(0.0).sqrt(),

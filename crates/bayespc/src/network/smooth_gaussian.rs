@@ -18,7 +18,7 @@ use super::activation::Activation;
 use crate::special::normal_pdf;
 
 /// Terms of the Mehler sum.
-const ORDER: u8 = 48;
+pub(super) const ORDER: u8 = 48;
 
 /// Terms of the Mehler sum in the approximate rule. Relative to √(Var f(a) Var f(b)) the error at |ρ| = 0.9 is below 1e-3
 /// for input standard deviations up to 1 and about 2e-3 beyond; it falls as |ρ|⁷.
@@ -83,23 +83,26 @@ pub(super) struct Expansion {
     /// Var f.
     var: f64,
     /// c_1 … c_K.
-    coefficients: [f64; ORDER as usize],
+    coefficients: Vec<f64>,
 }
 
 impl Expansion {
-    /// Expand f(N(mean, var)), of which the moments are known.
-    pub(super) fn new(f: Activation, mean: f64, var: f64, output_var: f64, gain: f64) -> Self {
+    /// Expand f(N(mean, var)), of which the moments are known, to `order` terms.
+    pub(super) fn new(f: Activation, mean: f64, var: f64, output_var: f64, gain: f64, order: u8) -> Self {
         let s = var.sqrt();
         let centre = f.apply(mean);
-        let mut coefficients = [0.0; ORDER as usize];
+        // With h_k = He_k/√k!: h_{k+1} = (x h_k − √k h_{k−1}) / √(k+1)
+        let recurrence: Vec<(f64, f64)> = (1..=order)
+            .map(f64::from)
+            .map(|k| ((k + 1.0).sqrt().recip(), (k / (k + 1.0)).sqrt()))
+            .collect();
+        let mut coefficients = vec![0.0; usize::from(order)];
         trapezoid(step(f, s).min(0.25), HERMITE_REACH, |x, weight| {
             let weighted = weight * (f.apply(mean + s * x) - centre);
-            // He_{k+1}/√(k+1)! = (x He_k/√k! − √k He_{k−1}/√(k−1)!) / √(k+1)
             let (mut previous, mut current) = (1.0, x);
-            for (index, c) in coefficients.iter_mut().enumerate() {
+            for (c, (rise, fall)) in coefficients.iter_mut().zip(&recurrence) {
                 *c += weighted * current;
-                let k = index as f64 + 1.0;
-                (previous, current) = (current, (x * current - k.sqrt() * previous) / (k + 1.0).sqrt());
+                (previous, current) = (current, x * rise * current - fall * previous);
             }
         });
         // Stein: c_1 = s E f′, exact also where s is tiny.
@@ -179,7 +182,7 @@ mod tests {
 
     fn expansion(f: Activation, mean: f64, var: f64) -> Expansion {
         let (_, output_var, gain) = moments(f, mean, var);
-        Expansion::new(f, mean, var, output_var, gain)
+        Expansion::new(f, mean, var, output_var, gain, ORDER)
     }
 
     /// Pairs of inputs from nearly linear to nearly a step.
