@@ -21,7 +21,7 @@ use crate::special::normal_pdf;
 pub(super) const ORDER: u8 = 48;
 
 /// Terms of the Mehler sum in the approximate rule. Its error falls as |ρ|⁷; at |ρ| = 0.9, relative to √(Var f(a) Var f(b)),
-/// it is below 1e-3 for input standard deviations up to 1, and at worst 0.035, where tanh or sigmoid of two very wide
+/// it is below 1e-3 for input standard deviations up to 1, and reaches 0.035 where tanh or sigmoid of two very wide
 /// inputs are steps (Cov of signs: 2/π arcsin ρ against the first three odd terms of its series).
 pub(super) const APPROXIMATE_ORDER: u8 = 6;
 
