@@ -17,4 +17,5 @@ pub mod special;
 pub mod training;
 
 pub use error::{Error, Result};
+pub use network::Activation;
 pub use real::Real;

@@ -282,18 +282,18 @@ mod tests {
 
     #[test]
     fn gauss_hermite_integrates_polynomials_of_degree_2n_minus_1_exactly() {
-        for n in [1, 2, 7, 20] {
-            let (nodes, weights) = gauss_hermite(n);
+        for n in [1_u8, 2, 7, 20] {
+            let (nodes, weights) = gauss_hermite(n.into());
             // E[x^2k] = (2k−1)!!
             let mut moment = 1.0;
             for k in 0..n {
                 let even: f64 = nodes
                     .iter()
                     .zip(&weights)
-                    .map(|(x, w)| w * x.powi(2 * k as i32))
+                    .map(|(x, w)| w * x.powi(2 * i32::from(k)))
                     .sum();
                 assert_relative_eq!(even, moment, max_relative = 1e-12);
-                moment *= 2.0 * k as f64 + 1.0;
+                moment *= 2.0 * f64::from(k) + 1.0;
             }
         }
     }

@@ -7,25 +7,28 @@ use bayespc::special::{
 use serde_json::Value;
 
 fn table() -> Value {
-    serde_json::from_str(include_str!("reference/special.json")).unwrap()
+    serde_json::from_str(include_str!("reference/special.json")).expect("valid JSON")
 }
 
 /// JSON has no infinity: it is the string "inf".
 fn number(value: &Value) -> f64 {
-    value
-        .as_f64()
-        .unwrap_or_else(|| value.as_str().unwrap().parse().unwrap())
+    value.as_f64().unwrap_or_else(|| {
+        value
+            .as_str()
+            .and_then(|text| text.parse().ok())
+            .expect("a number")
+    })
 }
 
 /// Compare every row `[arguments …, expected]` of a table; report the worst, not the first.
 fn check(name: &str, relative: f64, absolute: f64, function: impl Fn(&[f64]) -> f64) {
     let table = table();
-    let rows = table[name].as_array().unwrap();
+    let rows = table[name].as_array().expect("an array");
     assert!(!rows.is_empty());
     let mut worst = (0.0, String::new());
     for row in rows {
-        let row: Vec<f64> = row.as_array().unwrap().iter().map(number).collect();
-        let (expected, arguments) = row.split_last().unwrap();
+        let row: Vec<f64> = row.as_array().expect("an array").iter().map(number).collect();
+        let (expected, arguments) = row.split_last().expect("a row");
         let found = function(arguments);
         let excess = if found == *expected {
             0.0
@@ -81,8 +84,8 @@ fn the_bivariate_normal_cdf_matches_quadrature_to_1e_minus_14() {
 
 #[test]
 fn gauss_hermite_rules_match_numpy() {
-    for rule in table()["gauss_hermite"].as_array().unwrap() {
-        let (nodes, weights) = gauss_hermite(rule["n"].as_u64().unwrap() as usize);
+    for rule in table()["gauss_hermite"].as_array().expect("an array") {
+        let (nodes, weights) = gauss_hermite(rule["n"].as_u64().expect("a count") as usize);
         for i in 0..nodes.len() {
             let (node, weight) = (number(&rule["nodes"][i]), number(&rule["weights"][i]));
             assert!(

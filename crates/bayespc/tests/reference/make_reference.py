@@ -31,9 +31,19 @@ def number(x):
     return x if np.isfinite(x) else str(x)
 
 
+def lines(value):
+    if isinstance(value, list) and value and isinstance(value[0], (list, dict)):
+        return "[\n " + ",\n ".join(json.dumps(row) for row in value) + "\n]"
+    if isinstance(value, dict) and "data" not in value:
+        return "{\n " + ",\n ".join(f"{json.dumps(key)}: {json.dumps(row)}" for key, row in value.items()) + "\n}"
+    return json.dumps(value)
+
+
 def write(name, source, **tables):
     head = {"source": source, "scipy": scipy.__version__, "numpy": np.__version__}
-    (HERE / f"{name}.json").write_text(json.dumps(head | tables, indent=1) + "\n")
+    # One line per entry of a table: short files, readable differences.
+    body = ",\n".join(f"{json.dumps(key)}: {lines(value)}" for key, value in (head | tables).items())
+    (HERE / f"{name}.json").write_text("{\n" + body + "\n}\n")
 
 
 # ---- special functions ------------------------------------------------------------------------------
@@ -270,6 +280,7 @@ def make_oracle(folder):
         net.step_feedback(x, y, 0.3, 3.0)
     feedback["after_three"] = feedback_state(net)
     net.finalise(x, y)
+    # A hidden layer's finalisation sets η₁ and η₂ and keeps M; its η₃, count and precision stay as they were.
     feedback["finalised"] = layers_of(net)
     feedback["prediction_damping"] = 1.0
     feedback["prediction"] = prediction(net, x_test)
@@ -297,6 +308,7 @@ def make_oracle(folder):
     write(
         "oracle",
         "bpc_reference.py, the NumPy reference implementation",
+        note="finalise sets η₁, η₂ of hidden layers only (their η₃, count, precision are stale); hidden precision at prediction is F + damping tr(F)/d I",
         layout="samples are ROWS in X, Y, X_test, relaxed activities and predictions; W and M are d_out × (d_in + 1) with the bias in the last column; "
                "a list of matrices in a prediction has one matrix per test sample",
         sizes=sizes, v0=v0, psi0=psi0, seed=seed, X=matrix(x), Y=matrix(y), X_test=matrix(x_test),
