@@ -1,0 +1,12 @@
+//! The paper's figures and table, and the benchmark table, from run to page.
+//!
+//! ```text
+//! runs ─▶ records (tidy CSV, one line per measured value) ─▶ plot (SVG) ─▶ report (one HTML page)
+//! ```
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod error;
+pub mod records;
+
+pub use error::{Error, Result};
