@@ -7,6 +7,8 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod error;
+mod markup;
+pub mod plot;
 pub mod records;
 
 pub use error::{Error, Result};
