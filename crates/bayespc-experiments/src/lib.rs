@@ -10,5 +10,6 @@ pub mod error;
 mod markup;
 pub mod plot;
 pub mod records;
+pub mod report;
 
 pub use error::{Error, Result};
