@@ -7,9 +7,9 @@ use super::axis::Scale;
 use super::canvas::{Align, Canvas, Font, Stroke};
 use super::clip::{self, Rect};
 use super::figure::Chart;
+use super::furniture::{INK, frame, hairline, no_data, x_axis};
 use super::legend::{Entry, LineStyle};
 use super::palette::{Claim, Color, Palette};
-use super::panel::{INK, frame, hairline, no_data, x_axis};
 use super::text::{self, LEADING, SMALL};
 use crate::error::{Error, Result};
 

@@ -5,7 +5,7 @@
 //! drawn (NaN, infinite, not positive on a logarithmic axis) are left out and interrupt their line.
 //!
 //! ```text
-//! axis, text ─▶ panel, dots ─▶ figure ─▶ canvas (the one file that touches plotters)
+//! axis, text ─▶ map, furniture ─▶ panel, dots ─▶ figure ─▶ canvas (the one file that touches plotters)
 //! ```
 
 mod axis;
@@ -13,7 +13,9 @@ mod canvas;
 mod clip;
 mod dots;
 mod figure;
+mod furniture;
 mod legend;
+mod map;
 mod palette;
 mod panel;
 mod text;
