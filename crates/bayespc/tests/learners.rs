@@ -21,7 +21,12 @@ fn yacht(split: usize) -> Option<(Mat<f64>, Mat<f64>, Mat<f64>, Mat<f64>, f64)> 
         .map(|line| line.split(',').map(|cell| cell.parse().unwrap()).collect())
         .collect();
     let splits = std::fs::read_to_string(folder.join("splits.csv")).ok()?;
-    let test: Vec<usize> = splits.lines().nth(split)?.split(',').map(|cell| cell.parse().unwrap()).collect();
+    let test: Vec<usize> = splits
+        .lines()
+        .nth(split)?
+        .split(',')
+        .map(|cell| cell.parse().unwrap())
+        .collect();
     let train: Vec<usize> = (0..rows.len()).filter(|row| !test.contains(row)).collect();
     let d = rows[0].len() - 1;
     let part = |samples: &[usize], first: usize, count: usize| {
@@ -36,7 +41,9 @@ fn yacht(split: usize) -> Option<(Mat<f64>, Mat<f64>, Mat<f64>, Mat<f64>, f64)> 
 
 #[test]
 fn smoke_yacht() {
-    let Some((x, y, xt, yt, scale)) = yacht(0) else { return };
+    let Some((x, y, xt, yt, scale)) = yacht(0) else {
+        return;
+    };
     let settings = NetworkSettings::default();
     let network = Network::<f64>::new(&settings, x.nrows(), 1, &mut init_rng(0)).unwrap();
     let mut learner: Box<dyn Learner<f64>> = Box::new(Bpc::new(network, Rule::default()).unwrap());
@@ -44,10 +51,20 @@ fn smoke_yacht() {
     let start = std::time::Instant::now();
     let report = fit(&mut learner, &data, &TrainingSettings::default(), &mut Silent).unwrap();
     let elapsed = start.elapsed();
-    for method in [Method::Mean, Method::Linearised, Method::monte_carlo(), Method::Moments { covariance: bayespc::network::CovarianceRule::Exact }] {
+    for method in [
+        Method::Mean,
+        Method::Linearised,
+        Method::monte_carlo(),
+        Method::Moments {
+            covariance: bayespc::network::CovarianceRule::Exact,
+        },
+    ] {
         let predictive = learner.predict(xt.as_ref(), method).unwrap();
         let rmse = scale * metrics::rmse(predictive.mean().as_ref(), yt.as_ref()).unwrap();
         let density = metrics::log_predictive_density(&predictive, yt.as_ref()).unwrap() - scale.ln();
-        println!("{method:?} rmse {rmse:.3} ll {density:.3} steps {} {elapsed:?}", report.steps);
+        println!(
+            "{method:?} rmse {rmse:.3} ll {density:.3} steps {} {elapsed:?}",
+            report.steps
+        );
     }
 }

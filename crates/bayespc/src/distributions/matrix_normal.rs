@@ -26,12 +26,22 @@ pub struct MatrixNormal {
 
 impl MatrixNormal {
     /// MN(M, Σ⁻¹, V) from the mean and the two precision matrices Σ⁻¹ and V⁻¹.
-    pub fn new(mean: Mat<f64>, row_precision: MatRef<'_, f64>, col_precision: MatRef<'_, f64>) -> Result<Self> {
-        for (what, found, expected) in
-            [("the row precision", row_precision.nrows(), mean.nrows()), ("the column precision", col_precision.nrows(), mean.ncols())]
-        {
+    pub fn new(
+        mean: Mat<f64>,
+        row_precision: MatRef<'_, f64>,
+        col_precision: MatRef<'_, f64>,
+    ) -> Result<Self> {
+        for (what, found, expected) in [
+            ("the row precision", row_precision.nrows(), mean.nrows()),
+            ("the column precision", col_precision.nrows(), mean.ncols()),
+        ] {
             if found != expected {
-                return Err(Error::Shape { what, axis: "rows", found, expected });
+                return Err(Error::Shape {
+                    what,
+                    axis: "rows",
+                    found,
+                    expected,
+                });
             }
         }
         Ok(Self {

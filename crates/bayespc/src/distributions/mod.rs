@@ -6,8 +6,8 @@ pub mod stats;
 pub mod student_t;
 pub mod wishart;
 
-pub(crate) use matrix_normal::standard_normal;
 pub use matrix_normal::MatrixNormal;
+pub(crate) use matrix_normal::standard_normal;
 pub use matrix_normal_wishart::{LayerDraw, MatrixNormalWishart};
 pub use stats::{NaturalParams, SufficientStats};
 pub use student_t::MultivariateT;

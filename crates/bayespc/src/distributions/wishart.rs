@@ -38,10 +38,18 @@ impl Wishart {
     pub fn from_inv_scale(inv_scale: Mat<f64>, dof: f64) -> Result<Self> {
         let d = inv_scale.nrows() as f64;
         if !(dof > d - 1.0) {
-            return Err(Error::DegreesOfFreedom { what: "the Wishart distribution", dof, bound: d - 1.0 });
+            return Err(Error::DegreesOfFreedom {
+                what: "the Wishart distribution",
+                dof,
+                bound: d - 1.0,
+            });
         }
         let inv_scale_chol = Cholesky::new(inv_scale.as_ref(), "the inverse scale matrix of the noise")?;
-        Ok(Self { inv_scale, inv_scale_chol, dof })
+        Ok(Self {
+            inv_scale,
+            inv_scale_chol,
+            dof,
+        })
     }
 
     /// Width d.
@@ -92,8 +100,10 @@ impl Wishart {
     /// log W(Λ | Ψ, ν).
     pub fn log_density(&self, precision: MatRef<'_, f64>) -> Result<f64> {
         let chol = Cholesky::new(precision, "the precision")?;
-        Ok(self.log_normaliser() + 0.5 * (self.dof - self.dim() as f64 - 1.0) * chol.log_det()
-            - 0.5 * inner(precision, self.inv_scale.as_ref()))
+        Ok(
+            self.log_normaliser() + 0.5 * (self.dof - self.dim() as f64 - 1.0) * chol.log_det()
+                - 0.5 * inner(precision, self.inv_scale.as_ref()),
+        )
     }
 
     /// −⟨log W⟩.
@@ -106,7 +116,8 @@ impl Wishart {
     pub fn kl_divergence(&self, other: &Self) -> f64 {
         let d = self.dim() as f64;
         // ⟨log q − log p⟩ with ⟨Λ⟩ = νΨ
-        self.log_normaliser() - other.log_normaliser() + 0.5 * (self.dof - other.dof) * self.expected_log_det()
+        self.log_normaliser() - other.log_normaliser()
+            + 0.5 * (self.dof - other.dof) * self.expected_log_det()
             - 0.5 * self.dof * d
             + 0.5 * inner(self.expected_precision().as_ref(), other.inv_scale.as_ref())
     }
@@ -123,7 +134,10 @@ impl Wishart {
                 bartlett[(i, j)] = StandardNormal.sample(rng);
             }
         }
-        PrecisionDraw { bartlett, inv_scale_lower: self.inv_scale_chol.lower().to_owned() }
+        PrecisionDraw {
+            bartlett,
+            inv_scale_lower: self.inv_scale_chol.lower().to_owned(),
+        }
     }
 
     /// −νd/2 log 2 − ν/2 log|Ψ| − log Γ_d(ν/2).

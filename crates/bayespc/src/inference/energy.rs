@@ -17,7 +17,11 @@ use crate::network::{Activation, Activities, Expectations};
 use crate::real::Real;
 
 /// Energy of each layer, summed over the samples.
-pub fn layer_energies<T: Real>(layers: &[Expectations<T>], activities: &Activities<T>, temperature: f64) -> Vec<f64> {
+pub fn layer_energies<T: Real>(
+    layers: &[Expectations<T>],
+    activities: &Activities<T>,
+    temperature: f64,
+) -> Vec<f64> {
     let n = activities.capacity();
     (0..layers.len())
         .map(|l| {
@@ -56,7 +60,12 @@ pub(super) fn add_layer_energy<T: Real>(
     let error = post - &layer.mean * pre;
     add_quadratic(&error, &(&layer.precision * &error), 0.5, columns);
     if layer.col_cov.nrows() > 0 && temperature > 0.0 {
-        add_quadratic(pre, &(&layer.col_cov * pre), 0.5 * temperature * post.nrows() as f64, columns);
+        add_quadratic(
+            pre,
+            &(&layer.col_cov * pre),
+            0.5 * temperature * post.nrows() as f64,
+            columns,
+        );
     }
 }
 
@@ -75,7 +84,12 @@ pub(super) fn add_input_energy<T: Real>(activities: &Activities<T>, clamp: &Clam
 
 fn add_quadratic<T: Real>(x: &Mat<T>, ax: &Mat<T>, factor: f64, columns: &mut [f64]) {
     for (j, column) in columns.iter_mut().enumerate() {
-        let dot: f64 = x.col_as_slice(j).iter().zip(ax.col_as_slice(j)).map(|(a, b)| (*a * *b).as_f64()).sum();
+        let dot: f64 = x
+            .col_as_slice(j)
+            .iter()
+            .zip(ax.col_as_slice(j))
+            .map(|(a, b)| (*a * *b).as_f64())
+            .sum();
         *column += factor * dot;
     }
 }
@@ -110,7 +124,13 @@ impl<T: Real> Gradients<T> {
     pub fn update_error(&mut self, layers: &[Expectations<T>], activities: &Activities<T>, l: usize) {
         let error = &mut self.errors[l];
         error.copy_from(&activities.post[l]);
-        product_into(error.as_mut(), Accum::Add, layers[l].mean.as_ref(), activities.pre[l].as_ref(), -T::one());
+        product_into(
+            error.as_mut(),
+            Accum::Add,
+            layers[l].mean.as_ref(),
+            activities.pre[l].as_ref(),
+            -T::one(),
+        );
         product_into(
             self.weighted_errors[l].as_mut(),
             Accum::Replace,
@@ -121,7 +141,13 @@ impl<T: Real> Gradients<T> {
     }
 
     /// ∂E/∂φ_l into `upstream[l]`, from the error of `layers[l]` above it.
-    fn update_upstream(&mut self, layers: &[Expectations<T>], activities: &Activities<T>, temperature: f64, l: usize) {
+    fn update_upstream(
+        &mut self,
+        layers: &[Expectations<T>],
+        activities: &Activities<T>,
+        temperature: f64,
+        l: usize,
+    ) {
         let layer = &layers[l];
         let upstream = &mut self.upstream[l];
         product_into(
@@ -133,7 +159,13 @@ impl<T: Real> Gradients<T> {
         );
         if layer.col_cov.nrows() > 0 && temperature > 0.0 {
             let factor = T::lit(temperature * layer.mean.nrows() as f64);
-            product_into(upstream.as_mut(), Accum::Add, layer.col_cov.as_ref(), activities.pre[l].as_ref(), factor);
+            product_into(
+                upstream.as_mut(),
+                Accum::Add,
+                layer.col_cov.as_ref(),
+                activities.pre[l].as_ref(),
+                factor,
+            );
         }
     }
 
@@ -150,8 +182,12 @@ impl<T: Real> Gradients<T> {
             self.update_upstream(layers, activities, temperature, l + 1);
             let d = self.post[l].nrows();
             activation.derivative_into(activities.post[l].as_ref(), self.post[l].as_mut());
-            faer::zip!(&mut self.post[l], self.upstream[l + 1].subrows(0, d), &self.weighted_errors[l])
-                .for_each(|faer::unzip!(g, up, own)| *g = *own + *g * *up);
+            faer::zip!(
+                &mut self.post[l],
+                self.upstream[l + 1].subrows(0, d),
+                &self.weighted_errors[l]
+            )
+            .for_each(|faer::unzip!(g, up, own)| *g = *own + *g * *up);
         } else {
             self.post[l].copy_from(&self.weighted_errors[l]);
         }
@@ -167,7 +203,11 @@ impl<T: Real> Gradients<T> {
     ) {
         self.update_upstream(layers, activities, temperature, 0);
         let d = self.input.nrows();
-        faer::zip!(&mut self.input, self.upstream[0].subrows(0, d), activities.pre[0].subrows(0, d))
-            .for_each(|faer::unzip!(g, up, z)| *g = *up + clamp.input_precision * *z);
+        faer::zip!(
+            &mut self.input,
+            self.upstream[0].subrows(0, d),
+            activities.pre[0].subrows(0, d)
+        )
+        .for_each(|faer::unzip!(g, up, z)| *g = *up + clamp.input_precision * *z);
     }
 }

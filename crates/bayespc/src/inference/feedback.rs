@@ -55,7 +55,10 @@ impl Default for FeedbackSettings {
             damping: 0.3,
             trust: 0.2,
             rate: 0.05,
-            schedule: Schedule::Cosine { first: 0.3, last: 0.005 },
+            schedule: Schedule::Cosine {
+                first: 0.3,
+                last: 0.005,
+            },
             scale_batches: true,
         }
     }
@@ -64,14 +67,26 @@ impl Default for FeedbackSettings {
 impl FeedbackSettings {
     /// Check every setting.
     pub fn validate(&self) -> Result<()> {
-        let positive = [("feedback.gain", self.gain), ("feedback.damping", self.damping), ("feedback.trust", self.trust)];
+        let positive = [
+            ("feedback.gain", self.gain),
+            ("feedback.damping", self.damping),
+            ("feedback.trust", self.trust),
+        ];
         for (name, value) in positive {
             if !(value.is_finite() && value > 0.0) {
-                return Err(Error::Setting { name, value, must_be: "positive and finite" });
+                return Err(Error::Setting {
+                    name,
+                    value,
+                    must_be: "positive and finite",
+                });
             }
         }
         if !(self.rate > 0.0 && self.rate <= 1.0) {
-            return Err(Error::Setting { name: "feedback.rate", value: self.rate, must_be: "in (0, 1]" });
+            return Err(Error::Setting {
+                name: "feedback.rate",
+                value: self.rate,
+                must_be: "in (0, 1]",
+            });
         }
         self.schedule.validate()
     }
@@ -109,7 +124,11 @@ struct Chunk<T: Real> {
 impl<T: Real> Feedback<T> {
     /// A rule that has seen no feedback.
     pub fn new(network: &Network<T>) -> Self {
-        let widths: Vec<usize> = network.hidden().iter().map(crate::network::Layer::d_post).collect();
+        let widths: Vec<usize> = network
+            .hidden()
+            .iter()
+            .map(crate::network::Layer::d_post)
+            .collect();
         Self {
             feedback_cov: widths.iter().map(|&d| Mat::zeros(d, d)).collect(),
             steps: 0,
@@ -139,7 +158,12 @@ impl<T: Real> Feedback<T> {
     }
 
     /// Infer the activities of a batch; they wait in [`Feedback::inferred`] for the M-step.
-    pub fn infer(&mut self, network: &Network<T>, batch: &Dataset<'_, T>, settings: &FeedbackSettings) -> Result<()> {
+    pub fn infer(
+        &mut self,
+        network: &Network<T>,
+        batch: &Dataset<'_, T>,
+        settings: &FeedbackSettings,
+    ) -> Result<()> {
         self.resize(network, batch);
         let means = network.means();
         let activation = network.settings().activation;
@@ -154,7 +178,13 @@ impl<T: Real> Feedback<T> {
         for_each_chunk(&mut self.chunks, parallel, |chunk| {
             for l in (0..last).rev() {
                 let (below, above) = chunk.feedback.split_at_mut(l + 1);
-                product_into(chunk.upstream[l].as_mut(), Accum::Replace, means[l + 1].transpose(), above[0].as_ref(), T::one());
+                product_into(
+                    chunk.upstream[l].as_mut(),
+                    Accum::Replace,
+                    means[l + 1].transpose(),
+                    above[0].as_ref(),
+                    T::one(),
+                );
                 let d = below[l].nrows();
                 activation.derivative_into(chunk.activities.post[l].as_ref(), below[l].as_mut());
                 faer::zip!(&mut below[l], chunk.upstream[l].subrows(0, d))
@@ -200,8 +230,10 @@ impl<T: Real> Feedback<T> {
             self.activity = Mat::zeros(d_activity, n);
             self.target = Mat::zeros(network.n_targets(), n);
             self.response = Response::zeros(d_activity, network.output().blocks().len(), n);
-            self.chunks =
-                (0..n).step_by(CHUNK).map(|start| Chunk::new(start, &widths, CHUNK.min(n - start))).collect();
+            self.chunks = (0..n)
+                .step_by(CHUNK)
+                .map(|start| Chunk::new(start, &widths, CHUNK.min(n - start)))
+                .collect();
         }
         for chunk in &mut self.chunks {
             let range = chunk.start..chunk.start + chunk.activities.capacity();
@@ -223,12 +255,19 @@ impl<T: Real> Feedback<T> {
                 .for_each(|faer::unzip!(a, out)| *a = out.as_f64());
         }
         faer::zip!(&mut self.target, batch.target()).for_each(|faer::unzip!(t, y)| *t = y.as_f64());
-        network.settings().head.head().respond(self.activity.as_ref(), self.target.as_ref(), &mut self.response);
+        network.settings().head.head().respond(
+            self.activity.as_ref(),
+            self.target.as_ref(),
+            &mut self.response,
+        );
         for chunk in &mut self.chunks {
             let last = chunk.feedback.len() - 1;
             let n = chunk.activities.capacity();
-            faer::zip!(&mut chunk.feedback[last], self.response.feedback.subcols(chunk.start, n))
-                .for_each(|faer::unzip!(g, from)| *g = T::lit(*from));
+            faer::zip!(
+                &mut chunk.feedback[last],
+                self.response.feedback.subcols(chunk.start, n)
+            )
+            .for_each(|faer::unzip!(g, from)| *g = T::lit(*from));
         }
     }
 
@@ -248,7 +287,8 @@ impl<T: Real> Feedback<T> {
         for (l, cov) in self.feedback_cov.iter_mut().enumerate() {
             faer::zip!(&mut *cov).for_each(|faer::unzip!(c)| *c *= 1.0 - rate);
             for chunk in &self.chunks {
-                faer::zip!(&mut *cov, &chunk.outer[l]).for_each(|faer::unzip!(c, o)| *c += share * o.as_f64());
+                faer::zip!(&mut *cov, &chunk.outer[l])
+                    .for_each(|faer::unzip!(c, o)| *c += share * o.as_f64());
             }
             let d = cov.nrows();
             let ridge = correction * settings.damping * trace(cov.as_ref()) / d as f64 + 1e-12;
@@ -268,7 +308,13 @@ impl<T: Real> Feedback<T> {
         let inv_damped = &self.inv_damped;
         for_each_chunk(&mut self.chunks, parallel, |chunk| {
             for (l, inverse) in inv_damped.iter().enumerate() {
-                product_into(chunk.errors[l].as_mut(), Accum::Replace, inverse.as_ref(), chunk.feedback[l].as_ref(), T::lit(settings.gain));
+                product_into(
+                    chunk.errors[l].as_mut(),
+                    Accum::Replace,
+                    inverse.as_ref(),
+                    chunk.feedback[l].as_ref(),
+                    T::lit(settings.gain),
+                );
             }
         });
         for l in 0..inv_damped.len() {
@@ -290,8 +336,11 @@ impl<T: Real> Feedback<T> {
         for chunk in &mut self.chunks {
             let n = chunk.activities.capacity();
             let last = chunk.activities.post.len() - 1;
-            faer::zip!(&mut chunk.activities.post[last], self.response.targets.subcols(chunk.start, n))
-                .for_each(|faer::unzip!(post, target)| *post = T::lit(*target));
+            faer::zip!(
+                &mut chunk.activities.post[last],
+                self.response.targets.subcols(chunk.start, n)
+            )
+            .for_each(|faer::unzip!(post, target)| *post = T::lit(*target));
         }
     }
 }
@@ -314,17 +363,34 @@ impl<T: Real> Chunk<T> {
     fn sum_outer(&mut self, l: usize) {
         let feedback = self.feedback[l].as_ref();
         match &self.weights {
-            None => symmetric_product_into(self.outer[l].as_mut(), Accum::Replace, feedback, feedback, T::one()),
+            None => symmetric_product_into(
+                self.outer[l].as_mut(),
+                Accum::Replace,
+                feedback,
+                feedback,
+                T::one(),
+            ),
             Some(weights) => {
-                let weighted =
-                    Mat::from_fn(feedback.nrows(), feedback.ncols(), |i, j| T::lit(weights[j]) * feedback[(i, j)]);
-                symmetric_product_into(self.outer[l].as_mut(), Accum::Replace, weighted.as_ref(), feedback, T::one());
+                let weighted = Mat::from_fn(feedback.nrows(), feedback.ncols(), |i, j| {
+                    T::lit(weights[j]) * feedback[(i, j)]
+                });
+                symmetric_product_into(
+                    self.outer[l].as_mut(),
+                    Accum::Replace,
+                    weighted.as_ref(),
+                    feedback,
+                    T::one(),
+                );
             }
         }
     }
 }
 
-fn for_each_chunk<T: Real>(chunks: &mut [Chunk<T>], parallel: bool, work: impl Fn(&mut Chunk<T>) + Sync + Send) {
+fn for_each_chunk<T: Real>(
+    chunks: &mut [Chunk<T>],
+    parallel: bool,
+    work: impl Fn(&mut Chunk<T>) + Sync + Send,
+) {
     if parallel {
         chunks.par_iter_mut().for_each(work);
     } else {

@@ -50,12 +50,18 @@ impl ActivityOptimiser {
         if let Some(rate) = self.fixed_rate()
             && !(rate.is_finite() && rate > 0.0)
         {
-            return Err(Error::Setting { name: "relaxation.optimiser.rate", value: rate, must_be: "positive and finite" });
+            return Err(Error::Setting {
+                name: "relaxation.optimiser.rate",
+                value: rate,
+                must_be: "positive and finite",
+            });
         }
         match self {
-            Self::Momentum { momentum, .. } if !(0.0..1.0).contains(&momentum) => {
-                Err(Error::Setting { name: "relaxation.optimiser.momentum", value: momentum, must_be: "in [0, 1)" })
-            }
+            Self::Momentum { momentum, .. } if !(0.0..1.0).contains(&momentum) => Err(Error::Setting {
+                name: "relaxation.optimiser.momentum",
+                value: momentum,
+                must_be: "in [0, 1)",
+            }),
             _ => Ok(()),
         }
     }
@@ -70,7 +76,10 @@ pub(super) struct ActivityState<T: Real> {
 
 impl<T: Real> ActivityState<T> {
     pub fn new(rows: usize, columns: usize) -> Self {
-        Self { first: Mat::zeros(rows, columns), second: Mat::zeros(rows, columns) }
+        Self {
+            first: Mat::zeros(rows, columns),
+            second: Mat::zeros(rows, columns),
+        }
     }
 
     /// Turn the gradient into the step to subtract, for step number t = 1, 2, …

@@ -58,11 +58,19 @@ impl<T: Real> Bpc<T> {
         rule.validate()?;
         if matches!(rule, Rule::Relaxation(_)) {
             if network.output().blocks().len() != 1 {
-                return Err(Error::Conflict { first: "rule = relaxation", second: "a head other than gaussian" });
+                return Err(Error::Conflict {
+                    first: "rule = relaxation",
+                    second: "a head other than gaussian",
+                });
             }
             network.set_hidden_noise(true);
         }
-        Ok(Self { feedback: Feedback::new(&network), hebbian: Hebbian::new(&network), network, rule })
+        Ok(Self {
+            feedback: Feedback::new(&network),
+            hebbian: Hebbian::new(&network),
+            network,
+            rule,
+        })
     }
 
     /// The network as it is now.
@@ -89,7 +97,12 @@ impl<T: Real> Bpc<T> {
     pub fn restore_feedback_state(&mut self, feedback_cov: Vec<Mat<f64>>, steps: u64) -> Result<()> {
         let expected = self.network.hidden().len();
         if feedback_cov.len() != expected {
-            return Err(Error::Shape { what: "feedback state", axis: "layers", found: feedback_cov.len(), expected });
+            return Err(Error::Shape {
+                what: "feedback state",
+                axis: "layers",
+                found: feedback_cov.len(),
+                expected,
+            });
         }
         for (cov, layer) in feedback_cov.iter().zip(self.network.hidden()) {
             if cov.nrows() != layer.d_post() {
@@ -112,17 +125,29 @@ impl<T: Real> Bpc<T> {
         settings: &FeedbackSettings,
     ) -> Result<f64> {
         if batch.has_missing() {
-            return Err(Error::Conflict { first: "rule = feedback", second: "missing values (use relaxation)" });
+            return Err(Error::Conflict {
+                first: "rule = feedback",
+                second: "missing values (use relaxation)",
+            });
         }
         self.feedback.infer(&self.network, batch, settings)?;
         self.hebbian.clear();
         for (start, activities) in self.feedback.inferred() {
             let n = activities.capacity();
             let weights = self.feedback.block_weights().subcols(start, n);
-            self.hebbian.accumulate(activities, weights, batch.weights().map(|w| &w[start..start + n]));
+            self.hebbian
+                .accumulate(activities, weights, batch.weights().map(|w| &w[start..start + n]));
         }
-        let scale = if settings.scale_batches { step.n_total / batch.total_weight() } else { 1.0 };
-        self.hebbian.blend(&mut self.network, settings.schedule.rate(step.index, step.total), scale)?;
+        let scale = if settings.scale_batches {
+            step.n_total / batch.total_weight()
+        } else {
+            1.0
+        };
+        self.hebbian.blend(
+            &mut self.network,
+            settings.schedule.rate(step.index, step.total),
+            scale,
+        )?;
         Ok(self.feedback.mean_squared_error())
     }
 
@@ -162,12 +187,24 @@ impl<T: Real> Bpc<T> {
         for (start, activities, chunk_square) in &chunks {
             let n = activities.capacity();
             let ones = Mat::from_fn(1, n, |_, _| 1.0);
-            self.hebbian.accumulate(activities, ones.as_ref(), batch.weights().map(|w| &w[*start..start + n]));
+            self.hebbian.accumulate(
+                activities,
+                ones.as_ref(),
+                batch.weights().map(|w| &w[*start..start + n]),
+            );
             square += chunk_square;
         }
         // On the full batch the update is exact: η = η⁰ + T.
-        let rate = if step.full_batch { 1.0 } else { settings.schedule.rate(step.index, step.total) };
-        let scale = if settings.scale_batches { step.n_total / batch.total_weight() } else { 1.0 };
+        let rate = if step.full_batch {
+            1.0
+        } else {
+            settings.schedule.rate(step.index, step.total)
+        };
+        let scale = if settings.scale_batches {
+            step.n_total / batch.total_weight()
+        } else {
+            1.0
+        };
         self.hebbian.blend(&mut self.network, rate, scale)?;
         Ok(square / (batch.len() * batch.target().nrows()) as f64)
     }

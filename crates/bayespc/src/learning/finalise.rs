@@ -18,7 +18,9 @@ use crate::data::Dataset;
 use crate::distributions::NaturalParams;
 use crate::error::Result;
 use crate::heads::Response;
-use crate::linalg::{Cholesky, cast, mirror_lower, product_into, scaled_identity, symmetric_product_into, trace};
+use crate::linalg::{
+    Cholesky, cast, mirror_lower, product_into, scaled_identity, symmetric_product_into, trace,
+};
 use crate::network::{Activities, Network};
 use crate::real::Real;
 
@@ -48,7 +50,11 @@ pub fn finalise<T: Real>(network: &mut Network<T>, data: &Dataset<'_, T>) -> Res
         let mut natural = layer.natural();
         let dof = natural.dof();
         let covariance = Cholesky::new(precision.as_ref(), "the hidden precision")?.inverse();
-        set_inv_scale(&mut natural, layer.mean().to_owned(), &(covariance * faer::Scale(dof)));
+        set_inv_scale(
+            &mut natural,
+            layer.mean().to_owned(),
+            &(covariance * faer::Scale(dof)),
+        );
         layer.set_natural(natural)?;
     }
     network.set_hidden_noise(false);
@@ -62,41 +68,72 @@ fn over_spans<T: Real, R: Send>(
 ) -> Result<Vec<R>> {
     let length = data.len().div_ceil(SPANS).max(CHUNK);
     let starts: Vec<usize> = (0..data.len()).step_by(length).collect();
-    starts.into_par_iter().map(|start| work(start..(start + length).min(data.len()))).collect()
+    starts
+        .into_par_iter()
+        .map(|start| work(start..(start + length).min(data.len())))
+        .collect()
 }
 
 fn chunks(span: std::ops::Range<usize>) -> impl Iterator<Item = (usize, usize)> {
-    span.clone().step_by(CHUNK).map(move |start| (start, CHUNK.min(span.end - start)))
+    span.clone()
+        .step_by(CHUNK)
+        .map(move |start| (start, CHUNK.min(span.end - start)))
 }
 
 /// Statistics of (φ̂, working target) over a span; only those of the output layer use the targets.
-fn statistics<T: Real>(network: &Network<T>, data: &Dataset<'_, T>, span: std::ops::Range<usize>) -> Result<Hebbian> {
+fn statistics<T: Real>(
+    network: &Network<T>,
+    data: &Dataset<'_, T>,
+    span: std::ops::Range<usize>,
+) -> Result<Hebbian> {
     let means = network.means();
     let head = network.settings().head.head();
     let mut stats = Hebbian::new(network);
     for (start, n) in chunks(span) {
         let mut activities = Activities::new(&network.widths(), n);
-        activities.forward(&means, network.settings().activation, data.input().subcols(start, n));
+        activities.forward(
+            &means,
+            network.settings().activation,
+            data.input().subcols(start, n),
+        );
         let top = activities.post.len() - 1;
         let mut response = Response::zeros(network.output().d_activity(), network.output().blocks().len(), n);
         let target: Mat<f64> = cast(data.target().subcols(start, n));
-        head.respond(cast(activities.post[top].as_ref()).as_ref(), target.as_ref(), &mut response);
+        head.respond(
+            cast(activities.post[top].as_ref()).as_ref(),
+            target.as_ref(),
+            &mut response,
+        );
         activities.post[top] = cast(response.targets.as_ref());
-        stats.accumulate(&activities, response.weights.as_ref(), data.weights().map(|w| &w[start..start + n]));
+        stats.accumulate(
+            &activities,
+            response.weights.as_ref(),
+            data.weights().map(|w| &w[start..start + n]),
+        );
     }
     Ok(stats)
 }
 
 fn settle_weights<T: Real>(network: &mut Network<T>, stats: &Hebbian) -> Result<()> {
     for (layer, stats) in network.hidden_mut().iter_mut().zip(stats.hidden()) {
-        let natural = kept_mean(layer.prior(), layer.mean().to_owned(), stats.pre_pre.clone(), stats.count);
+        let natural = kept_mean(
+            layer.prior(),
+            layer.mean().to_owned(),
+            stats.pre_pre.clone(),
+            stats.count,
+        );
         layer.set_natural(natural)?;
     }
     let specs = network.output().specs().to_vec();
     network.output_mut().update(|b, block| {
         let stats = &stats.output()[b];
         if specs[b].unit_noise {
-            let mut natural = kept_mean(block.prior(), block.mean().to_owned(), stats.pre_pre.clone(), stats.count);
+            let mut natural = kept_mean(
+                block.prior(),
+                block.mean().to_owned(),
+                stats.pre_pre.clone(),
+                stats.count,
+            );
             let mean = block.mean().to_owned();
             // ⟨Σ⟩ = Ψ⁻¹/(ν−d−1) = I
             let pinned = natural.dof() - block.d_post() as f64 - 1.0;
@@ -134,7 +171,11 @@ fn hidden_curvature<T: Real>(network: &Network<T>, data: &Dataset<'_, T>) -> Res
     let precision = network.posteriors()?.output_precision();
     let root = Cholesky::new(precision.as_ref(), "the output precision")?;
     let parts = over_spans(data, |span| {
-        let mut sums: Vec<Mat<f64>> = network.hidden().iter().map(|l| Mat::zeros(l.d_post(), l.d_post())).collect();
+        let mut sums: Vec<Mat<f64>> = network
+            .hidden()
+            .iter()
+            .map(|l| Mat::zeros(l.d_post(), l.d_post()))
+            .collect();
         for (start, n) in chunks(span) {
             let mut activities = Activities::new(&network.widths(), n);
             activities.forward(&means, activation, data.input().subcols(start, n));
@@ -145,7 +186,10 @@ fn hidden_curvature<T: Real>(network: &Network<T>, data: &Dataset<'_, T>) -> Res
                 head.curvature_root(output.as_ref(), root.lower(), k, seed.as_mut());
                 if let Some(weights) = data.weights() {
                     for (j, weight) in weights[start..start + n].iter().enumerate() {
-                        seed.as_mut().col_mut(j).iter_mut().for_each(|s| *s *= weight.sqrt());
+                        seed.as_mut()
+                            .col_mut(j)
+                            .iter_mut()
+                            .for_each(|s| *s *= weight.sqrt());
                     }
                 }
                 let mut feedback: Mat<T> = cast(seed.as_ref());
@@ -158,7 +202,11 @@ fn hidden_curvature<T: Real>(network: &Network<T>, data: &Dataset<'_, T>) -> Res
         }
         Ok(sums)
     })?;
-    let mut total: Vec<Mat<f64>> = network.hidden().iter().map(|l| Mat::zeros(l.d_post(), l.d_post())).collect();
+    let mut total: Vec<Mat<f64>> = network
+        .hidden()
+        .iter()
+        .map(|l| Mat::zeros(l.d_post(), l.d_post()))
+        .collect();
     for part in parts {
         for (sum, part) in total.iter_mut().zip(part) {
             *sum += part;
@@ -189,10 +237,20 @@ pub(crate) fn slopes<T: Real>(
 }
 
 /// g_l = f′(ẑ_l) ⊙ (M_{l+1}ᵀ g_{l+1})_{without bias}.
-pub(crate) fn back_one<T: Real>(mean_above: faer::MatRef<'_, T>, slope: &Mat<T>, feedback_above: &Mat<T>) -> Mat<T> {
+pub(crate) fn back_one<T: Real>(
+    mean_above: faer::MatRef<'_, T>,
+    slope: &Mat<T>,
+    feedback_above: &Mat<T>,
+) -> Mat<T> {
     let mut feedback = Mat::zeros(slope.nrows(), slope.ncols());
     let without_bias = mean_above.subcols(0, slope.nrows());
-    product_into(feedback.as_mut(), Accum::Replace, without_bias.transpose(), feedback_above.as_ref(), T::one());
+    product_into(
+        feedback.as_mut(),
+        Accum::Replace,
+        without_bias.transpose(),
+        feedback_above.as_ref(),
+        T::one(),
+    );
     faer::zip!(&mut feedback, slope).for_each(|faer::unzip!(g, s)| *g = *g * *s);
     feedback
 }

@@ -30,8 +30,17 @@ impl Hebbian {
     pub fn new<T: Real>(network: &Network<T>) -> Self {
         let zero = |d_post, d_pre| SufficientStats::zero(d_post, d_pre);
         Self {
-            hidden: network.hidden().iter().map(|l| zero(l.d_post(), l.d_pre())).collect(),
-            output: network.output().blocks().iter().map(|l| zero(l.d_post(), l.d_pre())).collect(),
+            hidden: network
+                .hidden()
+                .iter()
+                .map(|l| zero(l.d_post(), l.d_pre()))
+                .collect(),
+            output: network
+                .output()
+                .blocks()
+                .iter()
+                .map(|l| zero(l.d_post(), l.d_pre()))
+                .collect(),
             pre: Vec::new(),
             post: Vec::new(),
             weighted: Vec::new(),
@@ -64,7 +73,8 @@ impl Hebbian {
                 None => accumulate(stats, pre, pre, post, post),
                 Some(weights) => {
                     let weighted_pre = weighted_copy(&mut self.weighted[l], pre, |j| weights[j]);
-                    let weighted_post = Mat::from_fn(post.nrows(), post.ncols(), |i, j| weights[j] * post[(i, j)]);
+                    let weighted_post =
+                        Mat::from_fn(post.nrows(), post.ncols(), |i, j| weights[j] * post[(i, j)]);
                     accumulate(stats, pre, weighted_pre, post, weighted_post.as_ref());
                 }
             }
@@ -100,7 +110,9 @@ impl Hebbian {
         for (layer, stats) in network.hidden_mut().iter_mut().zip(&self.hidden) {
             layer.blend(stats, rate, scale)?;
         }
-        network.output_mut().update(|b, block| block.blend(&self.output[b], rate, scale))
+        network
+            .output_mut()
+            .update(|b, block| block.blend(&self.output[b], rate, scale))
     }
 
     /// Statistics of the hidden layers; only lower triangles of the symmetric parts are filled.
@@ -114,20 +126,32 @@ impl Hebbian {
     }
 
     fn load<T: Real>(&mut self, activities: &Activities<T>) {
-        if self.pre.first().is_none_or(|pre| pre.ncols() != activities.capacity()) {
+        if self
+            .pre
+            .first()
+            .is_none_or(|pre| pre.ncols() != activities.capacity())
+        {
             let like = |parts: &[Mat<T>]| parts.iter().map(|m| Mat::zeros(m.nrows(), m.ncols())).collect();
             self.pre = like(&activities.pre);
             self.post = like(&activities.post);
             self.weighted = like(&activities.pre);
         }
-        let copies = self.pre.iter_mut().zip(&activities.pre).chain(self.post.iter_mut().zip(&activities.post));
+        let copies = self
+            .pre
+            .iter_mut()
+            .zip(&activities.pre)
+            .chain(self.post.iter_mut().zip(&activities.post));
         for (copy, source) in copies {
             faer::zip!(copy, source).for_each(|faer::unzip!(copy, source)| *copy = source.as_f64());
         }
     }
 }
 
-fn weighted_copy<'a>(copy: &'a mut Mat<f64>, source: MatRef<'_, f64>, weight: impl Fn(usize) -> f64) -> MatRef<'a, f64> {
+fn weighted_copy<'a>(
+    copy: &'a mut Mat<f64>,
+    source: MatRef<'_, f64>,
+    weight: impl Fn(usize) -> f64,
+) -> MatRef<'a, f64> {
     for j in 0..source.ncols() {
         let w = weight(j);
         for i in 0..source.nrows() {
@@ -146,6 +170,12 @@ fn accumulate(
     weighted_post: MatRef<'_, f64>,
 ) {
     symmetric_product_into(stats.pre_pre.as_mut(), Accum::Add, weighted_pre, pre, 1.0);
-    product_into(stats.post_pre.as_mut(), Accum::Add, post, weighted_pre.transpose(), 1.0);
+    product_into(
+        stats.post_pre.as_mut(),
+        Accum::Add,
+        post,
+        weighted_pre.transpose(),
+        1.0,
+    );
     symmetric_product_into(stats.post_post.as_mut(), Accum::Add, weighted_post, post, 1.0);
 }

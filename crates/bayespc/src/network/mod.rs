@@ -16,5 +16,5 @@ pub use activation_moments::CovarianceRule;
 pub use init::Init;
 pub use layer::{Expectations, Layer, LayerPrior, PriorSettings};
 pub use network::{Network, NetworkSettings, OutputLayer, Posteriors};
-pub(crate) use point::{CHUNK, check_input};
 pub use point::{Activities, PointNetwork, activated, with_bias};
+pub(crate) use point::{CHUNK, check_input};

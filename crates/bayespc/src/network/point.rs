@@ -54,7 +54,9 @@ impl<T: Real> PointNetwork<T> {
     /// Output activity with noise added in every hidden layer that has it.
     pub fn forward_noisy(&self, input: MatRef<'_, T>, rng: &mut dyn Rng) -> Result<Mat<T>> {
         check_input(input, self.d_input())?;
-        let Some(roots) = &self.hidden_noise else { return self.forward(input) };
+        let Some(roots) = &self.hidden_noise else {
+            return self.forward(input);
+        };
         let mut pre = with_bias(input);
         for (weights, root) in self.weights.iter().zip(roots) {
             let draws = Mat::from_fn(root.ncols(), input.ncols(), |_, _| {
@@ -91,7 +93,8 @@ pub struct Activities<T: Real> {
 impl<T: Real> Activities<T> {
     /// Room for `capacity` samples of a network with these layer widths d_0 … d_L.
     pub fn new(widths: &[usize], capacity: usize) -> Self {
-        let with_ones = |&d: &usize| Mat::from_fn(d + 1, capacity, |i, _| if i == d { T::one() } else { T::zero() });
+        let with_ones =
+            |&d: &usize| Mat::from_fn(d + 1, capacity, |i, _| if i == d { T::one() } else { T::zero() });
         Self {
             pre: widths[..widths.len() - 1].iter().map(with_ones).collect(),
             post: widths[1..].iter().map(|&d| Mat::zeros(d, capacity)).collect(),
@@ -109,7 +112,13 @@ impl<T: Real> Activities<T> {
         self.pre[0].as_mut().subrows_mut(0, d_input).copy_from(input);
         let last = weights.len() - 1;
         for (l, weight) in weights.iter().enumerate() {
-            product_into(self.post[l].as_mut(), Accum::Replace, *weight, self.pre[l].as_ref(), T::one());
+            product_into(
+                self.post[l].as_mut(),
+                Accum::Replace,
+                *weight,
+                self.pre[l].as_ref(),
+                T::one(),
+            );
             if l < last {
                 self.activate(activation, l);
             }
@@ -125,7 +134,9 @@ impl<T: Real> Activities<T> {
 
 /// [x; 1].
 pub fn with_bias<T: Real>(x: MatRef<'_, T>) -> Mat<T> {
-    Mat::from_fn(x.nrows() + 1, x.ncols(), |i, j| if i == x.nrows() { T::one() } else { x[(i, j)] })
+    Mat::from_fn(x.nrows() + 1, x.ncols(), |i, j| {
+        if i == x.nrows() { T::one() } else { x[(i, j)] }
+    })
 }
 
 /// [f(z); 1].
@@ -139,20 +150,34 @@ pub(crate) fn check_input<T: Real>(input: MatRef<'_, T>, d_input: usize) -> Resu
     if input.nrows() == d_input {
         Ok(())
     } else {
-        Err(Error::Shape { what: "input", axis: "features", found: input.nrows(), expected: d_input })
+        Err(Error::Shape {
+            what: "input",
+            axis: "features",
+            found: input.nrows(),
+            expected: d_input,
+        })
     }
 }
 
 /// Forward pass in parallel over fixed chunks of samples.
-pub(crate) fn forward_chunks<T: Real>(weights: &[MatRef<'_, T>], activation: Activation, input: MatRef<'_, T>) -> Mat<T> {
-    let widths: Vec<usize> = std::iter::once(input.nrows()).chain(weights.iter().map(|w| w.nrows())).collect();
+pub(crate) fn forward_chunks<T: Real>(
+    weights: &[MatRef<'_, T>],
+    activation: Activation,
+    input: MatRef<'_, T>,
+) -> Mat<T> {
+    let widths: Vec<usize> = std::iter::once(input.nrows())
+        .chain(weights.iter().map(|w| w.nrows()))
+        .collect();
     let mut output = Mat::zeros(widths[widths.len() - 1], input.ncols());
-    column_chunks_mut(output.as_mut(), CHUNK).into_par_iter().enumerate().for_each(|(c, mut chunk)| {
-        let n = chunk.ncols();
-        let mut activities = Activities::new(&widths, n);
-        activities.forward(weights, activation, input.subcols(c * CHUNK, n));
-        chunk.copy_from(&activities.post[weights.len() - 1]);
-    });
+    column_chunks_mut(output.as_mut(), CHUNK)
+        .into_par_iter()
+        .enumerate()
+        .for_each(|(c, mut chunk)| {
+            let n = chunk.ncols();
+            let mut activities = Activities::new(&widths, n);
+            activities.forward(weights, activation, input.subcols(c * CHUNK, n));
+            chunk.copy_from(&activities.post[weights.len() - 1]);
+        });
     output
 }
 

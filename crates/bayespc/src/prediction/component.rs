@@ -76,7 +76,9 @@ impl Covariance {
             Self::Diagonal(variances) => Self::Diagonal(variances.subrows(0, d).to_owned()),
             Self::Full(columns) => {
                 let whole = columns.nrows().isqrt();
-                Self::Full(Mat::from_fn(d * d, columns.ncols(), |k, j| columns[(k / d * whole + k % d, j)]))
+                Self::Full(Mat::from_fn(d * d, columns.ncols(), |k, j| {
+                    columns[(k / d * whole + k % d, j)]
+                }))
             }
         }
     }
@@ -88,11 +90,19 @@ impl Covariance {
             Self::Zero => Self::Shared(matrix.clone()),
             Self::Shared(own) => Self::Shared(own + matrix),
             Self::Diagonal(variances) if d == 1 => {
-                Self::Diagonal(Mat::from_fn(1, variances.ncols(), |_, j| variances[(0, j)] + matrix[(0, 0)]))
+                Self::Diagonal(Mat::from_fn(1, variances.ncols(), |_, j| {
+                    variances[(0, j)] + matrix[(0, 0)]
+                }))
             }
             Self::Diagonal(_) | Self::Full(_) => {
-                let n = if let Self::Diagonal(m) | Self::Full(m) = self { m.ncols() } else { 0 };
-                Self::Full(Mat::from_fn(d * d, n, |k, j| self.entry(k % d, k / d, j) + matrix[(k % d, k / d)]))
+                let n = if let Self::Diagonal(m) | Self::Full(m) = self {
+                    m.ncols()
+                } else {
+                    0
+                };
+                Self::Full(Mat::from_fn(d * d, n, |k, j| {
+                    self.entry(k % d, k / d, j) + matrix[(k % d, k / d)]
+                }))
             }
         }
     }

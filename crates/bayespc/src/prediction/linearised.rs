@@ -35,17 +35,28 @@ impl<T: Real> Factors<T> {
     fn new(posteriors: &Posteriors) -> Result<Self> {
         let all = posteriors.hidden.iter().chain(&posteriors.output);
         Ok(Self {
-            inv_col_roots: all.map(|q| cast(q.col_precision_chol().inverse_lower().as_ref())).collect(),
+            inv_col_roots: all
+                .map(|q| cast(q.col_precision_chol().inverse_lower().as_ref()))
+                .collect(),
             metric_roots: posteriors
                 .hidden
                 .iter()
                 .map(|q| {
-                    let root = q.noise().inv_scale_chol().lower().transpose() * faer::Scale(1.0 / q.dof().sqrt());
+                    let root =
+                        q.noise().inv_scale_chol().lower().transpose() * faer::Scale(1.0 / q.dof().sqrt());
                     cast(root.as_ref())
                 })
                 .collect(),
-            noise_ratio: posteriors.hidden.iter().map(|q| q.dof() / (q.dof() - q.d_post() as f64 - 1.0)).collect(),
-            block_noise: posteriors.output.iter().map(|q| q.expected_covariance()).collect::<Result<Vec<_>>>()?,
+            noise_ratio: posteriors
+                .hidden
+                .iter()
+                .map(|q| q.dof() / (q.dof() - q.d_post() as f64 - 1.0))
+                .collect(),
+            block_noise: posteriors
+                .output
+                .iter()
+                .map(|q| q.expected_covariance())
+                .collect::<Result<Vec<_>>>()?,
         })
     }
 }
@@ -73,11 +84,20 @@ pub(super) fn predict<T: Real>(network: &Network<T>, input: MatRef<'_, T>) -> Re
         let mut whole = Mat::zeros(rows, input.ncols());
         for (c, result) in parts.iter().enumerate() {
             let values = part(result);
-            whole.as_mut().subcols_mut(c * CHUNK, values.ncols()).copy_from(values);
+            whole
+                .as_mut()
+                .subcols_mut(c * CHUNK, values.ncols())
+                .copy_from(values);
         }
         whole
     };
-    let covariance = |values: Mat<f64>| if d == 1 { Covariance::Diagonal(values) } else { Covariance::Full(values) };
+    let covariance = |values: Mat<f64>| {
+        if d == 1 {
+            Covariance::Diagonal(values)
+        } else {
+            Covariance::Full(values)
+        }
+    };
     network.settings().head.head().density(ActivityPredictive {
         mean: gather(d, |r| &r.mean),
         epistemic: covariance(gather(d * d, |r| &r.epistemic)),
@@ -119,7 +139,10 @@ fn predict_chunk<T: Real>(network: &Network<T>, factors: &Factors<T>, input: Mat
         .collect();
     for l in (0..n_hidden).rev() {
         let leverage = column_squares(&(&factors.inv_col_roots[l] * &activities.pre[l]));
-        feedback = feedback.iter().map(|g| back_one(means[l + 1], &slopes[l], g)).collect();
+        feedback = feedback
+            .iter()
+            .map(|g| back_one(means[l + 1], &slopes[l], g))
+            .collect();
         let white: Vec<Mat<T>> = feedback.iter().map(|g| &factors.metric_roots[l] * g).collect();
         for (j, h) in leverage.iter().enumerate() {
             for q in 0..d {
@@ -138,10 +161,16 @@ fn predict_chunk<T: Real>(network: &Network<T>, factors: &Factors<T>, input: Mat
             }
         }
     }
-    ChunkResult { mean: cast(activities.post[n_hidden].as_ref()), epistemic, hidden_noise }
+    ChunkResult {
+        mean: cast(activities.post[n_hidden].as_ref()),
+        epistemic,
+        hidden_noise,
+    }
 }
 
 /// ‖x_j‖² of every column.
 fn column_squares<T: Real>(x: &Mat<T>) -> Vec<f64> {
-    (0..x.ncols()).map(|j| x.col_as_slice(j).iter().map(|v| (*v * *v).as_f64()).sum()).collect()
+    (0..x.ncols())
+        .map(|j| x.col_as_slice(j).iter().map(|v| (*v * *v).as_f64()).sum())
+        .collect()
 }

@@ -22,7 +22,6 @@ use crate::linalg::cast;
 use crate::network::{CovarianceRule, Network, check_input};
 use crate::real::Real;
 
-
 /// How to predict.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -56,15 +55,21 @@ impl Default for Method {
 impl Method {
     /// Monte Carlo as the paper has it: 20 draws.
     pub fn monte_carlo() -> Self {
-        Self::MonteCarlo { draws: 20, seed: 0, layer_noise: true }
+        Self::MonteCarlo {
+            draws: 20,
+            seed: 0,
+            layer_noise: true,
+        }
     }
 
     /// Check the settings.
     pub fn validate(&self) -> Result<()> {
         match self {
-            Self::MonteCarlo { draws: 0, .. } => {
-                Err(Error::Setting { name: "method.monte_carlo.draws", value: 0.0, must_be: "at least 1" })
-            }
+            Self::MonteCarlo { draws: 0, .. } => Err(Error::Setting {
+                name: "method.monte_carlo.draws",
+                value: 0.0,
+                must_be: "at least 1",
+            }),
             _ => Ok(()),
         }
     }
@@ -77,8 +82,14 @@ pub fn predict<T: Real>(network: &Network<T>, input: MatRef<'_, T>, method: Meth
     crate::data::check_finite("input", input)?;
     match method {
         Method::Mean => Predictive::from_component(mean(network, input)?),
-        Method::MonteCarlo { draws, seed, layer_noise } => monte_carlo(network, input, draws, seed, layer_noise),
-        Method::Moments { covariance } => Predictive::from_component(moments::predict(network, input, covariance)?),
+        Method::MonteCarlo {
+            draws,
+            seed,
+            layer_noise,
+        } => monte_carlo(network, input, draws, seed, layer_noise),
+        Method::Moments { covariance } => {
+            Predictive::from_component(moments::predict(network, input, covariance)?)
+        }
         Method::Linearised => Predictive::from_component(linearised::predict(network, input)?),
     }
 }
@@ -108,8 +119,11 @@ fn monte_carlo<T: Real>(
         .map(|i| {
             let mut rng = stream(seed, i as u64);
             let drawn = network.draw(&posteriors, &mut rng)?;
-            let activity =
-                if layer_noise { drawn.forward_noisy(input, &mut rng)? } else { drawn.forward(input)? };
+            let activity = if layer_noise {
+                drawn.forward_noisy(input, &mut rng)?
+            } else {
+                drawn.forward(input)?
+            };
             drawn.density(activity.as_ref())
         })
         .collect::<Result<Vec<_>>>()?;

@@ -59,10 +59,22 @@ struct State {
 /// Mean, epistemic covariance and hidden-noise covariance of one sample's output activity.
 type Moments = (Mat<f64>, Mat<f64>, Mat<f64>);
 
-pub(super) fn predict<T: Real>(network: &Network<T>, input: MatRef<'_, T>, rule: CovarianceRule) -> Result<Component> {
+pub(super) fn predict<T: Real>(
+    network: &Network<T>,
+    input: MatRef<'_, T>,
+    rule: CovarianceRule,
+) -> Result<Component> {
     let posteriors = network.posteriors()?;
-    let hidden = posteriors.hidden.iter().map(Factors::new).collect::<Result<Vec<_>>>()?;
-    let output = posteriors.output.iter().map(Factors::new).collect::<Result<Vec<_>>>()?;
+    let hidden = posteriors
+        .hidden
+        .iter()
+        .map(Factors::new)
+        .collect::<Result<Vec<_>>>()?;
+    let output = posteriors
+        .output
+        .iter()
+        .map(Factors::new)
+        .collect::<Result<Vec<_>>>()?;
     let d = network.output().d_activity();
     let starts: Vec<usize> = (0..input.ncols()).step_by(CHUNK).collect();
     let parts: Vec<Vec<Moments>> = starts
@@ -86,11 +98,21 @@ pub(super) fn predict<T: Real>(network: &Network<T>, input: MatRef<'_, T>, rule:
             hidden_noise.col_as_slice_mut(j)[q * d..(q + 1) * d].copy_from_slice(a.col_as_slice(q));
         }
     }
-    let covariance = |values: Mat<f64>| if d == 1 { Covariance::Diagonal(values) } else { Covariance::Full(values) };
+    let covariance = |values: Mat<f64>| {
+        if d == 1 {
+            Covariance::Diagonal(values)
+        } else {
+            Covariance::Full(values)
+        }
+    };
     network.settings().head.head().density(ActivityPredictive {
         mean,
         epistemic: covariance(epistemic),
-        hidden_noise: if network.hidden_noise() && !hidden.is_empty() { covariance(hidden_noise) } else { Covariance::Zero },
+        hidden_noise: if network.hidden_noise() && !hidden.is_empty() {
+            covariance(hidden_noise)
+        } else {
+            Covariance::Zero
+        },
         noise: posteriors.output_noise()?,
         dof: Posteriors::output_dof(&posteriors),
     })
@@ -114,7 +136,8 @@ fn propagate<T: Real>(
     for layer in hidden {
         let leverage = layer.leverage(&state.mean, &state.covariance);
         let mean = &layer.mean * &state.mean;
-        let covariance = carry(&layer.mean, &state.covariance) + &layer.noise * faer::Scale(own_noise + leverage);
+        let covariance =
+            carry(&layer.mean, &state.covariance) + &layer.noise * faer::Scale(own_noise + leverage);
         let noise = carry(&layer.mean, &state.noise) + &layer.noise * faer::Scale(own_noise);
         state = activate(network.settings().activation, &mean, &covariance, &noise, rule)?;
     }
@@ -165,8 +188,13 @@ fn activate(
         out_covariance.as_mut(),
         rule,
     )?;
-    let slopes: Vec<f64> =
-        (0..d).map(|i| activation_moments::moments(activation, mean[(i, 0)], covariance[(i, i)]).gain).collect();
+    let slopes: Vec<f64> = (0..d)
+        .map(|i| activation_moments::moments(activation, mean[(i, 0)], covariance[(i, i)]).gain)
+        .collect();
     let out_noise = Mat::from_fn(d, d, |i, j| slopes[i] * noise[(i, j)] * slopes[j]);
-    Ok(State { mean: out_mean, covariance: out_covariance, noise: out_noise })
+    Ok(State {
+        mean: out_mean,
+        covariance: out_covariance,
+        noise: out_noise,
+    })
 }
