@@ -140,7 +140,10 @@ fn mnist_loads_with_its_documented_statistics() {
         counts(&mnist.train_labels),
         [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
     );
-    assert_eq!(counts(&mnist.test_labels), [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]);
+    assert_eq!(
+        counts(&mnist.test_labels),
+        [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+    );
     let pixels = mnist
         .train_images
         .col_iter()

@@ -1,8 +1,21 @@
 //! Bayesian predictive coding.
 
+pub mod data;
+pub mod distributions;
 pub mod error;
+pub mod heads;
+pub mod inference;
+pub mod learners;
+pub mod learning;
 pub mod linalg;
+pub mod metrics;
+pub mod network;
+pub mod prediction;
 pub mod real;
+pub mod scaling;
+pub mod special;
+pub mod training;
 
 pub use error::{Error, Result};
+pub use network::Activation;
 pub use real::Real;

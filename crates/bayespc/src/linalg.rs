@@ -22,7 +22,9 @@ pub struct Cholesky<T: Real = f64> {
 impl<T: Real> Cholesky<T> {
     /// Factor `a`, of which only the lower triangle is read.
     pub fn new(a: MatRef<'_, T>, what: &'static str) -> Result<Self> {
-        let mut factor = Self { lower: Mat::zeros(a.nrows(), a.nrows()) };
+        let mut factor = Self {
+            lower: Mat::zeros(a.nrows(), a.nrows()),
+        };
         factor.refactor(a, what)?;
         Ok(factor)
     }
@@ -42,7 +44,11 @@ impl<T: Real> Cholesky<T> {
             for i in 0..n {
                 self.lower[(i, i)] = self.lower[(i, i)] * (T::one() + jitter);
             }
-            let mut buffer = MemBuffer::new(llt::factor::cholesky_in_place_scratch::<T>(n, Par::Seq, Default::default()));
+            let mut buffer = MemBuffer::new(llt::factor::cholesky_in_place_scratch::<T>(
+                n,
+                Par::Seq,
+                Default::default(),
+            ));
             let outcome = llt::factor::cholesky_in_place(
                 self.lower.as_mut(),
                 Default::default(),
@@ -51,15 +57,23 @@ impl<T: Real> Cholesky<T> {
                 Default::default(),
             );
             let bad_pivot = match outcome {
-                Ok(_) => (0..n).find(|&i| !(self.lower[(i, i)].is_finite() && self.lower[(i, i)] > T::zero())),
+                Ok(_) => {
+                    (0..n).find(|&i| !(self.lower[(i, i)].is_finite() && self.lower[(i, i)] > T::zero()))
+                }
                 Err(llt::factor::LltError::NonPositivePivot { index }) => Some(index),
             };
             let Some(pivot) = bad_pivot else {
                 zero_upper(self.lower.as_mut());
                 return Ok(());
             };
-            let raised = if jitter == T::zero() { T::epsilon() * T::lit(n as f64) } else { jitter * T::lit(10.0) };
-            if raised > T::lit(1e-6).max(T::epsilon() * T::lit(100.0)) || !(0..n).all(|i| a[(i, i)].is_finite()) {
+            let raised = if jitter == T::zero() {
+                T::epsilon() * T::lit(n as f64)
+            } else {
+                jitter * T::lit(10.0)
+            };
+            if raised > T::lit(1e-6).max(T::epsilon() * T::lit(100.0))
+                || !(0..n).all(|i| a[(i, i)].is_finite())
+            {
                 return Err(Error::NotPositiveDefinite { what, pivot });
             }
             jitter = raised;
@@ -138,7 +152,13 @@ pub fn product_into<T: Real>(dst: MatMut<'_, T>, accum: Accum, a: MatRef<'_, T>,
 }
 
 /// Lower triangle of dst ← (dst +) α A Bᵀ, where the result is known to be symmetric.
-pub fn symmetric_product_into<T: Real>(dst: MatMut<'_, T>, accum: Accum, a: MatRef<'_, T>, b: MatRef<'_, T>, alpha: T) {
+pub fn symmetric_product_into<T: Real>(
+    dst: MatMut<'_, T>,
+    accum: Accum,
+    a: MatRef<'_, T>,
+    b: MatRef<'_, T>,
+    alpha: T,
+) {
     triangular::matmul(
         dst,
         BlockStructure::TriangularLower,
@@ -208,7 +228,9 @@ pub fn cast<S: Real, T: Real>(a: MatRef<'_, S>) -> Mat<T> {
 pub fn largest_eigenvalue<T: Real>(a: MatRef<'_, T>) -> T {
     let n = a.nrows();
     // A start without symmetry, so that it is not orthogonal to the leading eigenvector by accident.
-    let mut v = Mat::from_fn(n, 1, |i, _| T::one() + T::lit(0.1) * T::lit(((i * 7 + 3) % 11) as f64));
+    let mut v = Mat::from_fn(n, 1, |i, _| {
+        T::one() + T::lit(0.1) * T::lit(((i * 7 + 3) % 11) as f64)
+    });
     let mut value = T::zero();
     for _ in 0..200 {
         let next = a * &v;
@@ -233,7 +255,13 @@ mod tests {
     use approx::assert_relative_eq;
 
     fn example() -> Mat<f64> {
-        Mat::from_fn(4, 4, |i, j| if i == j { 3.0 + i as f64 } else { 1.0 / (1.0 + i as f64 + j as f64) })
+        Mat::from_fn(4, 4, |i, j| {
+            if i == j {
+                3.0 + i as f64
+            } else {
+                1.0 / (1.0 + i as f64 + j as f64)
+            }
+        })
     }
 
     #[test]
@@ -251,7 +279,10 @@ mod tests {
     fn an_indefinite_matrix_is_an_error_that_names_it() {
         let a = Mat::from_fn(2, 2, |i, j| if i == j { 1.0 } else { 2.0 });
         let error = Cholesky::new(a.as_ref(), "a").unwrap_err();
-        assert!(matches!(error, Error::NotPositiveDefinite { what: "a", pivot: 1 }), "{error}");
+        assert!(
+            matches!(error, Error::NotPositiveDefinite { what: "a", pivot: 1 }),
+            "{error}"
+        );
     }
 
     #[test]

@@ -7,7 +7,9 @@ use num_traits::Float;
 use serde::{Deserialize, Serialize};
 
 /// A working precision: `f32` or `f64`.
-pub trait Real: RealField + Float + Default + std::fmt::Debug + std::fmt::Display + Send + Sync + 'static {
+pub trait Real:
+    RealField + Float + Default + std::fmt::Debug + std::fmt::Display + Send + Sync + 'static
+{
     /// The literal `x` in this precision.
     fn lit(x: f64) -> Self;
     /// This number as `f64`, exactly.

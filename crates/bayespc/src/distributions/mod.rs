@@ -1,0 +1,14 @@
+//! Probability distributions of weights, noise and predictions, always in `f64`.
+
+pub mod matrix_normal;
+pub mod matrix_normal_wishart;
+pub mod stats;
+pub mod student_t;
+pub mod wishart;
+
+pub use matrix_normal::MatrixNormal;
+pub(crate) use matrix_normal::standard_normal;
+pub use matrix_normal_wishart::{LayerDraw, MatrixNormalWishart};
+pub use stats::{NaturalParams, SufficientStats};
+pub use student_t::MultivariateT;
+pub use wishart::{PrecisionDraw, Wishart};

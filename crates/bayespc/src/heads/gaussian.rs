@@ -1,0 +1,82 @@
+//! Gaussian head: y = a + noise with one covariance Σ_L for all inputs (the paper's output).
+//!
+//! ```text
+//! t = y ,   w = 1 ,   g = e / mean(e²) ,   e = y − a
+//! ```
+//!
+//! The feedback uses the precision of the batch's own residual: it is right from the first step, while the
+//! posterior still remembers its start.
+
+use faer::{MatMut, MatRef};
+use serde::{Deserialize, Serialize};
+
+use super::{ActivityPredictive, Block, Head, Response};
+use crate::error::Result;
+use crate::network::{LayerPrior, PriorSettings};
+use crate::prediction::{Component, Dof};
+
+/// Residual variance below which a fit counts as exact.
+const EXACT: f64 = 1e-12;
+
+/// Constant Gaussian noise with a full covariance, learned by the output layer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gaussian {}
+
+impl Head for Gaussian {
+    fn blocks(&self, n_targets: usize, prior: &PriorSettings) -> Vec<Block> {
+        let prior = LayerPrior {
+            col_var: prior.output_col_var.unwrap_or(prior.col_var),
+            bias_var: None,
+            inv_scale: 1.0 / prior.scale,
+            extra_dof: prior.extra_dof,
+        };
+        vec![Block {
+            rows: n_targets,
+            prior,
+            random_start: true,
+            unit_noise: false,
+        }]
+    }
+
+    fn respond(&self, activity: MatRef<'_, f64>, target: MatRef<'_, f64>, response: &mut Response) {
+        response.targets.copy_from(target);
+        response.weights.fill(1.0);
+        let mut square = 0.0;
+        for j in 0..target.ncols() {
+            for i in 0..target.nrows() {
+                let error = target[(i, j)] - activity[(i, j)];
+                response.feedback[(i, j)] = error;
+                square += error * error;
+            }
+        }
+        let precision = 1.0 / (square / (target.nrows() * target.ncols()) as f64).max(EXACT);
+        faer::zip!(&mut response.feedback).for_each(|faer::unzip!(g)| *g *= precision);
+    }
+
+    fn curvature_root(
+        &self,
+        _activity: MatRef<'_, f64>,
+        precision_root: MatRef<'_, f64>,
+        k: usize,
+        mut seed: MatMut<'_, f64>,
+    ) {
+        for j in 0..seed.ncols() {
+            seed.as_mut().col_mut(j).copy_from(precision_root.col(k));
+        }
+    }
+
+    fn density(&self, activity: ActivityPredictive) -> Result<Component> {
+        let dof = if activity.dof.is_finite() {
+            Dof::Shared(activity.dof)
+        } else {
+            Dof::Normal
+        };
+        Ok(Component {
+            mean: activity.mean,
+            aleatoric: activity.hidden_noise.plus_shared(&activity.noise),
+            epistemic: activity.epistemic,
+            dof,
+        })
+    }
+}

@@ -1,0 +1,132 @@
+//! Output heads: how the top activity becomes a distribution of the target.
+//!
+//! The output layer is a Bayesian layer like any other; a head only says what it should aim at. By Fisher
+//! scoring of the head's log-likelihood it gives every sample a *working target* t and a weight w, so that
+//! the output posterior is a weighted conjugate regression of t on φ, and the feedback to the layers
+//! below is
+//!
+//! ```text
+//! g_L = w ⊙ (t − a) = ∂ log p(y | a) / ∂a
+//! ```
+//!
+//! The rows of the output activity a are grouped in *blocks* that share one weight per sample and hence
+//! one column covariance V. A new likelihood is one file that implements [`Head`].
+
+mod gaussian;
+mod variance_node;
+
+use faer::{Mat, MatMut, MatRef};
+use serde::{Deserialize, Serialize};
+
+pub use gaussian::Gaussian;
+pub use variance_node::VarianceNode;
+
+use crate::error::Result;
+use crate::network::{LayerPrior, PriorSettings};
+use crate::prediction::{Component, Covariance};
+
+/// Rows of the output activity that share one posterior.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Block {
+    /// How many rows.
+    pub rows: usize,
+    /// Their prior.
+    pub prior: LayerPrior,
+    /// Start from random weights, or at the prior mean.
+    pub random_start: bool,
+    /// The sample weights carry the noise: Σ is known to be I.
+    pub unit_noise: bool,
+}
+
+/// What the output layer should learn from a batch.
+#[derive(Clone, Debug)]
+pub struct Response {
+    /// Working targets t, `d_activity × n`.
+    pub targets: Mat<f64>,
+    /// Weight of each sample in each block, `n_blocks × n`.
+    pub weights: Mat<f64>,
+    /// ∂ log p(y | a) / ∂a, `d_activity × n`.
+    pub feedback: Mat<f64>,
+}
+
+impl Response {
+    /// Room for `n` samples.
+    pub fn zeros(d_activity: usize, n_blocks: usize, n: usize) -> Self {
+        Self {
+            targets: Mat::zeros(d_activity, n),
+            weights: Mat::zeros(n_blocks, n),
+            feedback: Mat::zeros(d_activity, n),
+        }
+    }
+}
+
+/// Distribution of the output activity for a batch of inputs, before the head interprets it.
+#[derive(Clone, Debug)]
+pub struct ActivityPredictive {
+    /// ⟨a⟩, `d_activity × n`.
+    pub mean: Mat<f64>,
+    /// Covariance of a from uncertain weights.
+    pub epistemic: Covariance,
+    /// Covariance of a from noise of hidden activities.
+    pub hidden_noise: Covariance,
+    /// Covariance of the output layer's own noise, `d_activity × d_activity`.
+    pub noise: Mat<f64>,
+    /// Degrees of freedom of that noise, or infinity if it is known.
+    pub dof: f64,
+}
+
+/// A likelihood on top of the network.
+pub trait Head: Send + Sync {
+    /// Blocks of the output activity for `n_targets` target columns.
+    fn blocks(&self, n_targets: usize, prior: &PriorSettings) -> Vec<Block>;
+
+    /// Working targets, weights and feedback at output activity a for targets y.
+    fn respond(&self, activity: MatRef<'_, f64>, target: MatRef<'_, f64>, response: &mut Response);
+
+    /// A column r_k of a root of the output curvature: Σ_k r_k r_kᵀ = −⟨∂² log p / ∂a²⟩ for every sample.
+    /// `precision_root` is the lower factor of the output layer's ⟨Σ_L⁻¹⟩. Fills `seed` (`d_activity × n`).
+    fn curvature_root(
+        &self,
+        activity: MatRef<'_, f64>,
+        precision_root: MatRef<'_, f64>,
+        k: usize,
+        seed: MatMut<'_, f64>,
+    );
+
+    /// The distribution of the target, given that of the activity.
+    fn density(&self, activity: ActivityPredictive) -> Result<Component>;
+}
+
+/// Which head, with its settings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum HeadSettings {
+    /// Constant noise: the paper's.
+    Gaussian(Gaussian),
+    /// Noise that depends on the input.
+    VarianceNode(VarianceNode),
+}
+
+impl Default for HeadSettings {
+    fn default() -> Self {
+        Self::Gaussian(Gaussian::default())
+    }
+}
+
+impl HeadSettings {
+    /// The head itself.
+    pub fn head(&self) -> &dyn Head {
+        match self {
+            Self::Gaussian(head) => head,
+            Self::VarianceNode(head) => head,
+        }
+    }
+
+    /// Check the head's settings.
+    pub fn validate(&self) -> Result<()> {
+        match self {
+            Self::Gaussian(_) => Ok(()),
+            Self::VarianceNode(head) => head.validate(),
+        }
+    }
+}

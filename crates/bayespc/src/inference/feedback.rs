@@ -1,0 +1,399 @@
+//! Rule "feedback": hidden errors at the self-consistent point, in one forward and one backward sweep.
+//!
+//! ```text
+//! forward    ẑ_l = M_l φ̂_{l−1}
+//! feedback   g_L = P e ,   g_l = f′(ẑ_l) ⊙ (M_{l+1}ᵀ g_{l+1})_{without bias}
+//! learn      C_l = E[g_l g_lᵀ]  as a running mean (rate ρ, bias-corrected)
+//! error      ε_l = s · A_l⁻¹ g_l ,   A_l = C_l + λ tr(C_l)/d_l · I ,   shrunk to the trust radius
+//! targets    ẑ_l + ε_l in hidden layers, the head's working targets at the top
+//! ```
+//!
+//! At rest the relaxation rule has ⟨Σ_l⁻¹⟩ ε_l = g_l, and its Wishart update has the unstable fixed point
+//! Σ_l⁻¹ = E[g gᵀ]. This rule puts the hidden precision at that point instead of iterating towards it.
+//! Everything stays local: presynaptic activity, postsynaptic feedback, one running outer product per layer.
+
+use faer::{Accum, Mat};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+use crate::heads::Response;
+use crate::learning::Schedule;
+use crate::linalg::{Cholesky, cast, product_into, symmetric_product_into, trace};
+use crate::network::{Activities, Network};
+use crate::real::Real;
+
+/// Samples per parallel task: fixed, so that the number of threads cannot change a result.
+const CHUNK: usize = 64;
+
+/// Multiply-adds of one chunk below which waking a second thread costs more than it saves.
+const PARALLEL_FROM: usize = 2_000_000;
+
+/// Settings of the feedback rule.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FeedbackSettings {
+    /// s: how much of the error at rest is taken.
+    pub gain: f64,
+    /// λ: ridge on C_l, relative to its mean eigenvalue.
+    pub damping: f64,
+    /// Largest root mean square of ε_l in a batch.
+    pub trust: f64,
+    /// ρ: rate of the running mean C_l.
+    pub rate: f64,
+    /// κ_t.
+    pub schedule: Schedule,
+    /// Scale batch statistics by N/|B|, so that the posterior represents N samples.
+    pub scale_batches: bool,
+}
+
+impl Default for FeedbackSettings {
+    fn default() -> Self {
+        Self {
+            gain: 1.0,
+            damping: 0.3,
+            trust: 0.2,
+            rate: 0.05,
+            schedule: Schedule::Cosine {
+                first: 0.3,
+                last: 0.005,
+            },
+            scale_batches: true,
+        }
+    }
+}
+
+impl FeedbackSettings {
+    /// Check every setting.
+    pub fn validate(&self) -> Result<()> {
+        let positive = [
+            ("feedback.gain", self.gain),
+            ("feedback.damping", self.damping),
+            ("feedback.trust", self.trust),
+        ];
+        for (name, value) in positive {
+            if !(value.is_finite() && value > 0.0) {
+                return Err(Error::Setting {
+                    name,
+                    value,
+                    must_be: "positive and finite",
+                });
+            }
+        }
+        if !(self.rate > 0.0 && self.rate <= 1.0) {
+            return Err(Error::Setting {
+                name: "feedback.rate",
+                value: self.rate,
+                must_be: "in (0, 1]",
+            });
+        }
+        self.schedule.validate()
+    }
+}
+
+/// The rule's state and buffers: what it has learned of the feedback, and the batch at hand.
+#[derive(Clone, Debug)]
+pub struct Feedback<T: Real> {
+    feedback_cov: Vec<Mat<f64>>,
+    steps: u64,
+    chunks: Vec<Chunk<T>>,
+    activity: Mat<f64>,
+    target: Mat<f64>,
+    response: Response,
+    damped: Vec<(Mat<f64>, Cholesky)>,
+    inv_damped: Vec<Mat<T>>,
+}
+
+/// The samples of one parallel task.
+#[derive(Clone, Debug)]
+struct Chunk<T: Real> {
+    start: usize,
+    activities: Activities<T>,
+    /// g_1 … g_L.
+    feedback: Vec<Mat<T>>,
+    /// ε_1 … ε_{L−1}, before they are g's images f′ of the same layer.
+    errors: Vec<Mat<T>>,
+    /// Mᵀ g with the bias row.
+    upstream: Vec<Mat<T>>,
+    /// Σ g gᵀ over the chunk.
+    outer: Vec<Mat<T>>,
+    weights: Option<Vec<f64>>,
+}
+
+impl<T: Real> Feedback<T> {
+    /// A rule that has seen no feedback.
+    pub fn new(network: &Network<T>) -> Self {
+        let widths: Vec<usize> = network
+            .hidden()
+            .iter()
+            .map(crate::network::Layer::d_post)
+            .collect();
+        Self {
+            feedback_cov: widths.iter().map(|&d| Mat::zeros(d, d)).collect(),
+            steps: 0,
+            chunks: Vec::new(),
+            activity: Mat::new(),
+            target: Mat::new(),
+            response: Response::zeros(0, 0, 0),
+            damped: Vec::new(),
+            inv_damped: widths.iter().map(|&d| Mat::zeros(d, d)).collect(),
+        }
+    }
+
+    /// C_1 … C_{L−1}, without bias correction.
+    pub fn feedback_cov(&self) -> &[Mat<f64>] {
+        &self.feedback_cov
+    }
+
+    /// Number of batches seen.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Restore what had been learned of the feedback.
+    pub(crate) fn restore(&mut self, feedback_cov: Vec<Mat<f64>>, steps: u64) {
+        self.feedback_cov = feedback_cov;
+        self.steps = steps;
+    }
+
+    /// Infer the activities of a batch; they wait in [`Feedback::inferred`] for the M-step.
+    pub fn infer(
+        &mut self,
+        network: &Network<T>,
+        batch: &Dataset<'_, T>,
+        settings: &FeedbackSettings,
+    ) -> Result<()> {
+        self.resize(network, batch);
+        let means = network.means();
+        let activation = network.settings().activation;
+        let parallel = self.is_parallel(network);
+
+        for_each_chunk(&mut self.chunks, parallel, |chunk| {
+            let input = batch.input().subcols(chunk.start, chunk.activities.capacity());
+            chunk.activities.forward(&means, activation, input);
+        });
+        self.respond(network, batch);
+        let last = means.len() - 1;
+        for_each_chunk(&mut self.chunks, parallel, |chunk| {
+            for l in (0..last).rev() {
+                let (below, above) = chunk.feedback.split_at_mut(l + 1);
+                product_into(
+                    chunk.upstream[l].as_mut(),
+                    Accum::Replace,
+                    means[l + 1].transpose(),
+                    above[0].as_ref(),
+                    T::one(),
+                );
+                let d = below[l].nrows();
+                activation.derivative_into(chunk.activities.post[l].as_ref(), below[l].as_mut());
+                faer::zip!(&mut below[l], chunk.upstream[l].subrows(0, d))
+                    .for_each(|faer::unzip!(g, up)| *g = *g * *up);
+                chunk.sum_outer(l);
+            }
+        });
+        self.update_feedback_cov(batch, settings)?;
+        self.settle_errors(settings, parallel);
+        self.set_targets();
+        Ok(())
+    }
+
+    /// Inferred activities, a chunk of samples at a time: φ̂_{l−1} in `pre`, targets in `post`, with the
+    /// first sample's number.
+    pub fn inferred(&self) -> impl Iterator<Item = (usize, &Activities<T>)> {
+        self.chunks.iter().map(|chunk| (chunk.start, &chunk.activities))
+    }
+
+    /// Mean squared error of the forward pass on the batch, over the target's own rows.
+    pub fn mean_squared_error(&self) -> f64 {
+        let (d, n) = (self.target.nrows(), self.target.ncols());
+        let mut square = 0.0;
+        for j in 0..n {
+            for i in 0..d {
+                let error = self.target[(i, j)] - self.activity[(i, j)];
+                square += error * error;
+            }
+        }
+        square / (d * n) as f64
+    }
+
+    /// Weights of the samples in each output block, `n_blocks × n`.
+    pub fn block_weights(&self) -> &Mat<f64> {
+        &self.response.weights
+    }
+
+    fn resize(&mut self, network: &Network<T>, batch: &Dataset<'_, T>) {
+        let n = batch.len();
+        if self.activity.ncols() != n {
+            let widths = network.widths();
+            let d_activity = network.output().d_activity();
+            self.activity = Mat::zeros(d_activity, n);
+            self.target = Mat::zeros(network.n_targets(), n);
+            self.response = Response::zeros(d_activity, network.output().blocks().len(), n);
+            self.chunks = (0..n)
+                .step_by(CHUNK)
+                .map(|start| Chunk::new(start, &widths, CHUNK.min(n - start)))
+                .collect();
+        }
+        for chunk in &mut self.chunks {
+            let range = chunk.start..chunk.start + chunk.activities.capacity();
+            chunk.weights = batch.weights().map(|w| w[range].to_vec());
+        }
+    }
+
+    fn is_parallel(&self, network: &Network<T>) -> bool {
+        let weights: usize = network.layers().map(|l| l.d_post() * l.d_pre()).sum();
+        self.chunks.len() > 1 && weights * CHUNK > PARALLEL_FROM
+    }
+
+    /// g_L from the head, on the whole batch.
+    fn respond(&mut self, network: &Network<T>, batch: &Dataset<'_, T>) {
+        for chunk in &self.chunks {
+            let n = chunk.activities.capacity();
+            let output = &chunk.activities.post[chunk.activities.post.len() - 1];
+            faer::zip!(self.activity.as_mut().subcols_mut(chunk.start, n), output)
+                .for_each(|faer::unzip!(a, out)| *a = out.as_f64());
+        }
+        faer::zip!(&mut self.target, batch.target()).for_each(|faer::unzip!(t, y)| *t = y.as_f64());
+        network.settings().head.head().respond(
+            self.activity.as_ref(),
+            self.target.as_ref(),
+            &mut self.response,
+        );
+        for chunk in &mut self.chunks {
+            let last = chunk.feedback.len() - 1;
+            let n = chunk.activities.capacity();
+            faer::zip!(
+                &mut chunk.feedback[last],
+                self.response.feedback.subcols(chunk.start, n)
+            )
+            .for_each(|faer::unzip!(g, from)| *g = T::lit(*from));
+        }
+    }
+
+    /// C_l ← (1−ρ) C_l + ρ mean(g gᵀ), then A_l⁻¹ of the bias-corrected, damped C_l.
+    fn update_feedback_cov(&mut self, batch: &Dataset<'_, T>, settings: &FeedbackSettings) -> Result<()> {
+        self.steps += 1;
+        let rate = settings.rate;
+        let correction = 1.0 / (1.0 - (1.0 - rate).powf(self.steps as f64));
+        let share = rate / batch.total_weight();
+        if self.damped.is_empty() {
+            for cov in &self.feedback_cov {
+                let start = Mat::<f64>::identity(cov.nrows(), cov.nrows());
+                let factor = Cholesky::new(start.as_ref(), "the feedback covariance")?;
+                self.damped.push((start, factor));
+            }
+        }
+        for (l, cov) in self.feedback_cov.iter_mut().enumerate() {
+            faer::zip!(&mut *cov).for_each(|faer::unzip!(c)| *c *= 1.0 - rate);
+            for chunk in &self.chunks {
+                faer::zip!(&mut *cov, &chunk.outer[l])
+                    .for_each(|faer::unzip!(c, o)| *c += share * o.as_f64());
+            }
+            let d = cov.nrows();
+            let ridge = correction * settings.damping * trace(cov.as_ref()) / d as f64 + 1e-12;
+            let (damped, factor) = &mut self.damped[l];
+            faer::zip!(&mut *damped, &*cov).for_each(|faer::unzip!(a, c)| *a = correction * *c);
+            for i in 0..d {
+                damped[(i, i)] += ridge;
+            }
+            factor.refactor(damped.as_ref(), "the feedback covariance")?;
+            self.inv_damped[l] = cast(factor.inverse().as_ref());
+        }
+        Ok(())
+    }
+
+    /// ε_l = s A_l⁻¹ g_l, shrunk if its root mean square exceeds the trust radius.
+    fn settle_errors(&mut self, settings: &FeedbackSettings, parallel: bool) {
+        let inv_damped = &self.inv_damped;
+        for_each_chunk(&mut self.chunks, parallel, |chunk| {
+            for (l, inverse) in inv_damped.iter().enumerate() {
+                product_into(
+                    chunk.errors[l].as_mut(),
+                    Accum::Replace,
+                    inverse.as_ref(),
+                    chunk.feedback[l].as_ref(),
+                    T::lit(settings.gain),
+                );
+            }
+        });
+        for l in 0..inv_damped.len() {
+            let (mut square, mut size) = (0.0, 0usize);
+            for chunk in &self.chunks {
+                square += crate::linalg::inner(chunk.errors[l].as_ref(), chunk.errors[l].as_ref()).as_f64();
+                size += chunk.errors[l].nrows() * chunk.errors[l].ncols();
+            }
+            let rms = (square / size as f64).sqrt();
+            let shrink = T::lit((settings.trust / (rms + 1e-30)).min(1.0));
+            for chunk in &mut self.chunks {
+                faer::zip!(&mut chunk.activities.post[l], &chunk.errors[l])
+                    .for_each(|faer::unzip!(z, error)| *z = *z + shrink * *error);
+            }
+        }
+    }
+
+    fn set_targets(&mut self) {
+        for chunk in &mut self.chunks {
+            let n = chunk.activities.capacity();
+            let last = chunk.activities.post.len() - 1;
+            faer::zip!(
+                &mut chunk.activities.post[last],
+                self.response.targets.subcols(chunk.start, n)
+            )
+            .for_each(|faer::unzip!(post, target)| *post = T::lit(*target));
+        }
+    }
+}
+
+impl<T: Real> Chunk<T> {
+    fn new(start: usize, widths: &[usize], n: usize) -> Self {
+        let hidden = &widths[1..widths.len() - 1];
+        Self {
+            start,
+            activities: Activities::new(widths, n),
+            feedback: widths[1..].iter().map(|&d| Mat::zeros(d, n)).collect(),
+            errors: hidden.iter().map(|&d| Mat::zeros(d, n)).collect(),
+            upstream: hidden.iter().map(|&d| Mat::zeros(d + 1, n)).collect(),
+            outer: hidden.iter().map(|&d| Mat::zeros(d, d)).collect(),
+            weights: None,
+        }
+    }
+
+    /// Lower triangle of Σ w g gᵀ.
+    fn sum_outer(&mut self, l: usize) {
+        let feedback = self.feedback[l].as_ref();
+        match &self.weights {
+            None => symmetric_product_into(
+                self.outer[l].as_mut(),
+                Accum::Replace,
+                feedback,
+                feedback,
+                T::one(),
+            ),
+            Some(weights) => {
+                let weighted = Mat::from_fn(feedback.nrows(), feedback.ncols(), |i, j| {
+                    T::lit(weights[j]) * feedback[(i, j)]
+                });
+                symmetric_product_into(
+                    self.outer[l].as_mut(),
+                    Accum::Replace,
+                    weighted.as_ref(),
+                    feedback,
+                    T::one(),
+                );
+            }
+        }
+    }
+}
+
+fn for_each_chunk<T: Real>(
+    chunks: &mut [Chunk<T>],
+    parallel: bool,
+    work: impl Fn(&mut Chunk<T>) + Sync + Send,
+) {
+    if parallel {
+        chunks.par_iter_mut().for_each(work);
+    } else {
+        chunks.iter_mut().for_each(work);
+    }
+}

@@ -1,0 +1,17 @@
+//! The E-step: activities given the posterior. Inference never changes a posterior.
+
+mod clamp;
+mod energy;
+mod feedback;
+mod generative;
+mod optimiser;
+mod relaxation;
+
+pub use clamp::Clamp;
+pub use energy::{energies, layer_energies};
+pub use feedback::{Feedback, FeedbackSettings};
+pub use generative::{Imputed, Parameters, generate, impute};
+pub use optimiser::ActivityOptimiser;
+pub use relaxation::{
+    HiddenPrecision, Presynaptic, RelaxationReport, RelaxationSettings, Relaxer, Stop, Sweep,
+};

@@ -1,0 +1,264 @@
+//! Bayesian predictive coding: a network, a rule for its activities, and the Hebbian M-step.
+
+use faer::{Mat, MatRef};
+use rand::Rng;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::{Learner, Step};
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+use crate::inference::{Clamp, Feedback, FeedbackSettings, Presynaptic, RelaxationSettings, Relaxer};
+use crate::learning::{self, FreeEnergy, Hebbian};
+use crate::network::{Activities, Network, PointNetwork};
+use crate::prediction::{self, Method, Predictive};
+use crate::real::Real;
+
+/// Samples one task relaxes: fixed, so that the number of threads cannot change a result.
+const CHUNK: usize = 64;
+
+/// How activities are inferred.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Rule {
+    /// One backward sweep at the self-consistent point: the default.
+    Feedback(FeedbackSettings),
+    /// Gradient descent on the energy: the paper's.
+    Relaxation(RelaxationSettings),
+}
+
+impl Default for Rule {
+    fn default() -> Self {
+        Self::Feedback(FeedbackSettings::default())
+    }
+}
+
+impl Rule {
+    /// Check the rule's settings.
+    pub fn validate(&self) -> Result<()> {
+        match self {
+            Self::Feedback(settings) => settings.validate(),
+            Self::Relaxation(settings) => settings.validate(),
+        }
+    }
+}
+
+/// A Bayesian predictive-coding learner.
+#[derive(Clone, Debug)]
+pub struct Bpc<T: Real> {
+    network: Network<T>,
+    rule: Rule,
+    feedback: Feedback<T>,
+    hebbian: Hebbian,
+}
+
+impl<T: Real> Bpc<T> {
+    /// Train `network` by `rule`.
+    pub fn new(mut network: Network<T>, rule: Rule) -> Result<Self> {
+        rule.validate()?;
+        if matches!(rule, Rule::Relaxation(_)) {
+            if network.output().blocks().len() != 1 {
+                return Err(Error::Conflict {
+                    first: "rule = relaxation",
+                    second: "a head other than gaussian",
+                });
+            }
+            network.set_hidden_noise(true);
+        }
+        Ok(Self {
+            feedback: Feedback::new(&network),
+            hebbian: Hebbian::new(&network),
+            network,
+            rule,
+        })
+    }
+
+    /// The network as it is now.
+    pub fn network(&self) -> &Network<T> {
+        &self.network
+    }
+
+    /// Hand over the network.
+    pub fn into_network(self) -> Network<T> {
+        self.network
+    }
+
+    /// The rule.
+    pub fn rule(&self) -> &Rule {
+        &self.rule
+    }
+
+    /// What the feedback rule has learned: C_1 … C_{L−1} and the number of batches behind them.
+    pub fn feedback_state(&self) -> (&[Mat<f64>], u64) {
+        (self.feedback.feedback_cov(), self.feedback.steps())
+    }
+
+    /// Restore [`Bpc::feedback_state`], to go on learning where another session stopped.
+    pub fn restore_feedback_state(&mut self, feedback_cov: Vec<Mat<f64>>, steps: u64) -> Result<()> {
+        let expected = self.network.hidden().len();
+        if feedback_cov.len() != expected {
+            return Err(Error::Shape {
+                what: "feedback state",
+                axis: "layers",
+                found: feedback_cov.len(),
+                expected,
+            });
+        }
+        for (cov, layer) in feedback_cov.iter().zip(self.network.hidden()) {
+            if cov.nrows() != layer.d_post() {
+                return Err(Error::Shape {
+                    what: "feedback state",
+                    axis: "rows",
+                    found: cov.nrows(),
+                    expected: layer.d_post(),
+                });
+            }
+        }
+        self.feedback.restore(feedback_cov, steps);
+        Ok(())
+    }
+
+    fn learn_by_feedback(
+        &mut self,
+        batch: &Dataset<'_, T>,
+        step: &Step,
+        settings: &FeedbackSettings,
+    ) -> Result<f64> {
+        if batch.has_missing() {
+            return Err(Error::Conflict {
+                first: "rule = feedback",
+                second: "missing values (use relaxation)",
+            });
+        }
+        self.feedback.infer(&self.network, batch, settings)?;
+        self.hebbian.clear();
+        for (start, activities) in self.feedback.inferred() {
+            let n = activities.capacity();
+            let weights = self.feedback.block_weights().subcols(start, n);
+            self.hebbian
+                .accumulate(activities, weights, batch.weights().map(|w| &w[start..start + n]));
+        }
+        let scale = if settings.scale_batches {
+            step.n_total / batch.total_weight()
+        } else {
+            1.0
+        };
+        self.hebbian.blend(
+            &mut self.network,
+            settings.schedule.rate(step.index, step.total),
+            scale,
+        )?;
+        Ok(self.feedback.mean_squared_error())
+    }
+
+    fn learn_by_relaxation(
+        &mut self,
+        batch: &Dataset<'_, T>,
+        step: &Step,
+        settings: &RelaxationSettings,
+    ) -> Result<f64> {
+        let relaxer = Relaxer::new(&self.network, settings, batch.has_missing())?;
+        let input_var = self.network.settings().input_var;
+        let starts: Vec<usize> = (0..batch.len()).step_by(CHUNK).collect();
+        let chunks: Vec<(usize, Activities<T>, f64)> = starts
+            .into_par_iter()
+            .map(|start| {
+                let n = CHUNK.min(batch.len() - start);
+                let (input, target) = (batch.input().subcols(start, n), batch.target().subcols(start, n));
+                let clamp = if batch.has_missing() {
+                    Clamp::missing(input, target, input_var)?
+                } else {
+                    Clamp::supervised()
+                };
+                let mut activities = relaxer.start(input, target, &clamp);
+                let square = relaxer.squared_output_error(&activities);
+                let forward = (settings.presynaptic == Presynaptic::Forward).then(|| activities.pre.clone());
+                relaxer.relax(&mut activities, &clamp);
+                if let Some(mut forward) = forward {
+                    // A free input has no forward value; its inferred one is the input.
+                    forward[0].copy_from(&activities.pre[0]);
+                    activities.pre = forward;
+                }
+                Ok((start, activities, square))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        self.hebbian.clear();
+        let mut square = 0.0;
+        for (start, activities, chunk_square) in &chunks {
+            let n = activities.capacity();
+            let ones = Mat::from_fn(1, n, |_, _| 1.0);
+            self.hebbian.accumulate(
+                activities,
+                ones.as_ref(),
+                batch.weights().map(|w| &w[*start..start + n]),
+            );
+            square += chunk_square;
+        }
+        // On the full batch the update is exact: η = η⁰ + T.
+        let rate = if step.full_batch {
+            1.0
+        } else {
+            settings.schedule.rate(step.index, step.total)
+        };
+        let scale = if settings.scale_batches {
+            step.n_total / batch.total_weight()
+        } else {
+            1.0
+        };
+        self.hebbian.blend(&mut self.network, rate, scale)?;
+        Ok(square / (batch.len() * batch.target().nrows()) as f64)
+    }
+}
+
+impl<T: Real> Learner<T> for Bpc<T> {
+    fn name(&self) -> &'static str {
+        match self.rule {
+            Rule::Feedback(_) => "bpc-feedback",
+            Rule::Relaxation(_) => "bpc-relaxation",
+        }
+    }
+
+    fn learn(&mut self, batch: &Dataset<'_, T>, step: &Step, _rng: &mut dyn Rng) -> Result<f64> {
+        crate::network::check_input(batch.input(), self.network.d_input())?;
+        if batch.target().nrows() != self.network.n_targets() {
+            return Err(Error::Shape {
+                what: "target",
+                axis: "columns",
+                found: batch.target().nrows(),
+                expected: self.network.n_targets(),
+            });
+        }
+        let rule = self.rule.clone();
+        match &rule {
+            Rule::Feedback(settings) => self.learn_by_feedback(batch, step, settings),
+            Rule::Relaxation(settings) => self.learn_by_relaxation(batch, step, settings),
+        }
+    }
+
+    fn finish(&mut self, data: &Dataset<'_, T>) -> Result<()> {
+        match self.rule {
+            Rule::Feedback(_) => learning::finalise(&mut self.network, data),
+            Rule::Relaxation(_) => Ok(()),
+        }
+    }
+
+    fn mean_network(&self) -> Result<PointNetwork<T>> {
+        self.network.mean_network()
+    }
+
+    fn draw_network(&self, rng: &mut dyn Rng) -> Result<PointNetwork<T>> {
+        self.network.draw(&self.network.posteriors()?, rng)
+    }
+
+    fn free_energy(&self, data: &Dataset<'_, T>) -> Result<Option<Vec<FreeEnergy>>> {
+        learning::free_energy(&self.network, data).map(Some)
+    }
+
+    fn predict(&self, input: MatRef<'_, T>, method: Method) -> Result<Predictive> {
+        prediction::predict(&self.network, input, method)
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Learner<T>> {
+        Box::new(self.clone())
+    }
+}

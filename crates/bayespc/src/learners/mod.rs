@@ -1,0 +1,78 @@
+//! Learners are siblings under one trait: each learns from batches, gives its mean network, and draws a
+//! network from its posterior (a point learner knows only one). Training, prediction, metrics and figures
+//! are written once, for all of them.
+
+mod bpc;
+
+use faer::MatRef;
+use rand::Rng;
+
+pub use bpc::{Bpc, Rule};
+
+use crate::data::Dataset;
+use crate::error::Result;
+use crate::learning::FreeEnergy;
+use crate::network::PointNetwork;
+use crate::prediction::{Method, Predictive, stream};
+use crate::real::Real;
+
+/// Where in training a batch stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// t = 1, 2, …, over all calls.
+    pub index: u64,
+    /// Number of steps planned, if the end is known.
+    pub total: Option<u64>,
+    /// N: how many samples the posterior should represent.
+    pub n_total: f64,
+    /// The batch is all the data.
+    pub full_batch: bool,
+}
+
+/// Something that learns a network from batches.
+pub trait Learner<T: Real>: Send + Sync {
+    /// Short name, for tables and plots.
+    fn name(&self) -> &'static str;
+
+    /// Learn from one batch; returns the mean squared error of the forward pass before learning.
+    fn learn(&mut self, batch: &Dataset<'_, T>, step: &Step, rng: &mut dyn Rng) -> Result<f64>;
+
+    /// Settle on the data trained on; training may go on afterwards.
+    fn finish(&mut self, data: &Dataset<'_, T>) -> Result<()>;
+
+    /// The network at the posterior mean.
+    fn mean_network(&self) -> Result<PointNetwork<T>>;
+
+    /// A network drawn from the posterior; a point learner always gives the same.
+    fn draw_network(&self, rng: &mut dyn Rng) -> Result<PointNetwork<T>>;
+
+    /// Free energy of every layer, where the learner has one.
+    fn free_energy(&self, _data: &Dataset<'_, T>) -> Result<Option<Vec<FreeEnergy>>> {
+        Ok(None)
+    }
+
+    /// Predict targets. Unless a learner knows better, every method that asks for uncertainty is Monte Carlo
+    /// over drawn networks.
+    fn predict(&self, input: MatRef<'_, T>, method: Method) -> Result<Predictive> {
+        let (draws, seed) = match method {
+            Method::Mean => {
+                let network = self.mean_network()?;
+                let activity = network.forward(input)?;
+                return Predictive::from_component(network.density(activity.as_ref())?);
+            }
+            Method::MonteCarlo { draws, seed, .. } => (draws, seed),
+            _ => (20, 0),
+        };
+        let components = (0..draws)
+            .map(|i| {
+                let network = self.draw_network(&mut stream(seed, i as u64))?;
+                let activity = network.forward(input)?;
+                network.density(activity.as_ref())
+            })
+            .collect::<Result<Vec<_>>>()?;
+        Predictive::new(components)
+    }
+
+    /// A copy, for validation and for keeping the best.
+    fn boxed_clone(&self) -> Box<dyn Learner<T>>;
+}

@@ -1,0 +1,256 @@
+//! After training by feedback, one exact pass over the data settles every posterior.
+//!
+//! ```text
+//! every layer     η₁ = V⁰⁻¹ + Σ w φ̂φ̂ᵀ
+//! output layer    its exact conjugate update (Gaussian head); M kept where the weights carry the noise
+//! hidden layers   M kept,  ⟨Σ_l⁻¹⟩ = F_l + tr(F_l)/d_l · I ,   F_l = mean of G_lᵀ Λ G_l ,  G_l = ∂a/∂z_l
+//!                 stored as Ψ_l = ⟨Σ_l⁻¹⟩/ν_l ,  ν_l = N + ν⁰
+//! ```
+//!
+//! Λ is the curvature of the head's log-likelihood (⟨Σ_L⁻¹⟩ for the Gaussian head). Then Σ_l ⊗ V_l is the
+//! Kronecker-factored Laplace posterior of the network. The ridge bounds directions without feedback.
+
+use faer::{Accum, Mat};
+use rayon::prelude::*;
+
+use super::hebbian::Hebbian;
+use crate::data::Dataset;
+use crate::distributions::NaturalParams;
+use crate::error::Result;
+use crate::heads::Response;
+use crate::linalg::{
+    Cholesky, cast, mirror_lower, product_into, scaled_identity, symmetric_product_into, trace,
+};
+use crate::network::{Activities, Network};
+use crate::real::Real;
+
+/// Samples that pass through the network at a time.
+const CHUNK: usize = 256;
+
+/// Parallel tasks: fixed, so that sums have one order whatever the number of threads.
+const SPANS: usize = 8;
+
+/// Settle every posterior on the data it was trained on.
+pub fn finalise<T: Real>(network: &mut Network<T>, data: &Dataset<'_, T>) -> Result<()> {
+    let stats = over_spans(data, |span| statistics(network, data, span))?
+        .into_iter()
+        .reduce(|mut sum, part| {
+            sum.merge(&part).expect("spans of one network have one shape");
+            sum
+        })
+        .unwrap_or_else(|| Hebbian::new(network));
+    settle_weights(network, &stats)?;
+    let curvature = hidden_curvature(network, data)?;
+    for (layer, curvature) in network.hidden_mut().iter_mut().zip(curvature) {
+        let d = layer.d_post();
+        // A layer without any feedback has no curvature; its weights cannot reach the output anyway.
+        let mean = trace(curvature.as_ref()) / d as f64;
+        let ridge = if mean > 0.0 { mean } else { 1.0 };
+        let precision = curvature + scaled_identity(d, ridge);
+        let mut natural = layer.natural();
+        let dof = natural.dof();
+        let covariance = Cholesky::new(precision.as_ref(), "the hidden precision")?.inverse();
+        set_inv_scale(
+            &mut natural,
+            layer.mean().to_owned(),
+            &(covariance * faer::Scale(dof)),
+        );
+        layer.set_natural(natural)?;
+    }
+    network.set_hidden_noise(false);
+    Ok(())
+}
+
+/// Run `work` on a fixed division of the samples, in parallel; results in order.
+fn over_spans<T: Real, R: Send>(
+    data: &Dataset<'_, T>,
+    work: impl Fn(std::ops::Range<usize>) -> Result<R> + Sync + Send,
+) -> Result<Vec<R>> {
+    let length = data.len().div_ceil(SPANS).max(CHUNK);
+    let starts: Vec<usize> = (0..data.len()).step_by(length).collect();
+    starts
+        .into_par_iter()
+        .map(|start| work(start..(start + length).min(data.len())))
+        .collect()
+}
+
+fn chunks(span: std::ops::Range<usize>) -> impl Iterator<Item = (usize, usize)> {
+    span.clone()
+        .step_by(CHUNK)
+        .map(move |start| (start, CHUNK.min(span.end - start)))
+}
+
+/// Statistics of (φ̂, working target) over a span; only those of the output layer use the targets.
+fn statistics<T: Real>(
+    network: &Network<T>,
+    data: &Dataset<'_, T>,
+    span: std::ops::Range<usize>,
+) -> Result<Hebbian> {
+    let means = network.means();
+    let head = network.settings().head.head();
+    let mut stats = Hebbian::new(network);
+    for (start, n) in chunks(span) {
+        let mut activities = Activities::new(&network.widths(), n);
+        activities.forward(
+            &means,
+            network.settings().activation,
+            data.input().subcols(start, n),
+        );
+        let top = activities.post.len() - 1;
+        let mut response = Response::zeros(network.output().d_activity(), network.output().blocks().len(), n);
+        let target: Mat<f64> = cast(data.target().subcols(start, n));
+        head.respond(
+            cast(activities.post[top].as_ref()).as_ref(),
+            target.as_ref(),
+            &mut response,
+        );
+        activities.post[top] = cast(response.targets.as_ref());
+        stats.accumulate(
+            &activities,
+            response.weights.as_ref(),
+            data.weights().map(|w| &w[start..start + n]),
+        );
+    }
+    Ok(stats)
+}
+
+fn settle_weights<T: Real>(network: &mut Network<T>, stats: &Hebbian) -> Result<()> {
+    for (layer, stats) in network.hidden_mut().iter_mut().zip(stats.hidden()) {
+        let natural = kept_mean(
+            layer.prior(),
+            layer.mean().to_owned(),
+            stats.pre_pre.clone(),
+            stats.count,
+        );
+        layer.set_natural(natural)?;
+    }
+    let specs = network.output().specs().to_vec();
+    network.output_mut().update(|b, block| {
+        let stats = &stats.output()[b];
+        if specs[b].unit_noise {
+            let mut natural = kept_mean(
+                block.prior(),
+                block.mean().to_owned(),
+                stats.pre_pre.clone(),
+                stats.count,
+            );
+            let mean = block.mean().to_owned();
+            // ⟨Σ⟩ = Ψ⁻¹/(ν−d−1) = I
+            let pinned = natural.dof() - block.d_post() as f64 - 1.0;
+            set_inv_scale(&mut natural, mean, &scaled_identity(block.d_post(), pinned));
+            block.set_natural(natural)
+        } else {
+            block.blend(stats, 1.0, 1.0)
+        }
+    })
+}
+
+/// η with η₁ = η⁰₁ + Σ φφᵀ and the mean as it is.
+fn kept_mean(prior: &NaturalParams, mean: Mat<f64>, pre_pre: Mat<f64>, count: f64) -> NaturalParams {
+    let mut natural = prior.clone();
+    natural.pre_pre += pre_pre;
+    mirror_lower(natural.pre_pre.as_mut());
+    natural.count += count;
+    let inv_scale = natural.post_post.clone();
+    set_inv_scale(&mut natural, mean, &inv_scale);
+    natural
+}
+
+/// Set Ψ⁻¹ and the mean, given η₁ and η₄.
+fn set_inv_scale(natural: &mut NaturalParams, mean: Mat<f64>, inv_scale: &Mat<f64>) {
+    natural.post_pre = &mean * &natural.pre_pre;
+    natural.post_post = inv_scale + &natural.post_pre * mean.transpose();
+}
+
+/// F_l for every hidden layer: backward sweeps of the columns of a root of Λ.
+fn hidden_curvature<T: Real>(network: &Network<T>, data: &Dataset<'_, T>) -> Result<Vec<Mat<f64>>> {
+    let means = network.means();
+    let activation = network.settings().activation;
+    let head = network.settings().head.head();
+    let d_activity = network.output().d_activity();
+    let precision = network.posteriors()?.output_precision();
+    let root = Cholesky::new(precision.as_ref(), "the output precision")?;
+    let parts = over_spans(data, |span| {
+        let mut sums: Vec<Mat<f64>> = network
+            .hidden()
+            .iter()
+            .map(|l| Mat::zeros(l.d_post(), l.d_post()))
+            .collect();
+        for (start, n) in chunks(span) {
+            let mut activities = Activities::new(&network.widths(), n);
+            activities.forward(&means, activation, data.input().subcols(start, n));
+            let output: Mat<f64> = cast(activities.post[means.len() - 1].as_ref());
+            let slopes = slopes(&activities, activation, means.len() - 1);
+            let mut seed = Mat::zeros(d_activity, n);
+            for k in 0..d_activity {
+                head.curvature_root(output.as_ref(), root.lower(), k, seed.as_mut());
+                if let Some(weights) = data.weights() {
+                    for (j, weight) in weights[start..start + n].iter().enumerate() {
+                        seed.as_mut()
+                            .col_mut(j)
+                            .iter_mut()
+                            .for_each(|s| *s *= weight.sqrt());
+                    }
+                }
+                let mut feedback: Mat<T> = cast(seed.as_ref());
+                for l in (0..sums.len()).rev() {
+                    feedback = back_one(means[l + 1], &slopes[l], &feedback);
+                    let wide: Mat<f64> = cast(feedback.as_ref());
+                    symmetric_product_into(sums[l].as_mut(), Accum::Add, wide.as_ref(), wide.as_ref(), 1.0);
+                }
+            }
+        }
+        Ok(sums)
+    })?;
+    let mut total: Vec<Mat<f64>> = network
+        .hidden()
+        .iter()
+        .map(|l| Mat::zeros(l.d_post(), l.d_post()))
+        .collect();
+    for part in parts {
+        for (sum, part) in total.iter_mut().zip(part) {
+            *sum += part;
+        }
+    }
+    let share = 1.0 / data.total_weight();
+    for sum in &mut total {
+        faer::zip!(&mut *sum).for_each(|faer::unzip!(f)| *f *= share);
+        mirror_lower(sum.as_mut());
+    }
+    Ok(total)
+}
+
+/// f′(ẑ_1) … f′(ẑ_{L−1}).
+pub(crate) fn slopes<T: Real>(
+    activities: &Activities<T>,
+    activation: crate::network::Activation,
+    n_hidden: usize,
+) -> Vec<Mat<T>> {
+    activities.post[..n_hidden]
+        .iter()
+        .map(|z| {
+            let mut slope = Mat::zeros(z.nrows(), z.ncols());
+            activation.derivative_into(z.as_ref(), slope.as_mut());
+            slope
+        })
+        .collect()
+}
+
+/// g_l = f′(ẑ_l) ⊙ (M_{l+1}ᵀ g_{l+1})_{without bias}.
+pub(crate) fn back_one<T: Real>(
+    mean_above: faer::MatRef<'_, T>,
+    slope: &Mat<T>,
+    feedback_above: &Mat<T>,
+) -> Mat<T> {
+    let mut feedback = Mat::zeros(slope.nrows(), slope.ncols());
+    let without_bias = mean_above.subcols(0, slope.nrows());
+    product_into(
+        feedback.as_mut(),
+        Accum::Replace,
+        without_bias.transpose(),
+        feedback_above.as_ref(),
+        T::one(),
+    );
+    faer::zip!(&mut feedback, slope).for_each(|faer::unzip!(g, s)| *g = *g * *s);
+    feedback
+}

@@ -1,0 +1,181 @@
+//! The Hebbian update: statistics of what inference left in the activities, blended into every posterior.
+//!
+//! ```text
+//! T = ( Σ w φφᵀ , Σ w zφᵀ , Σ w zzᵀ , n )        η ← (1−κ) η + κ (η⁰ + scale · T)
+//! ```
+//!
+//! Statistics are accumulated in `f64` whatever the working precision: batches smaller than a layer are
+//! rank deficient, and Ψ⁻¹ is a difference of large matrices.
+
+use faer::{Accum, Mat, MatRef};
+
+use crate::distributions::SufficientStats;
+use crate::error::Result;
+use crate::linalg::{product_into, symmetric_product_into};
+use crate::network::{Activities, Network};
+use crate::real::Real;
+
+/// Reusable buffers of the M-step.
+#[derive(Clone, Debug)]
+pub struct Hebbian {
+    hidden: Vec<SufficientStats>,
+    output: Vec<SufficientStats>,
+    pre: Vec<Mat<f64>>,
+    post: Vec<Mat<f64>>,
+    weighted: Vec<Mat<f64>>,
+}
+
+impl Hebbian {
+    /// Buffers for a network.
+    pub fn new<T: Real>(network: &Network<T>) -> Self {
+        let zero = |d_post, d_pre| SufficientStats::zero(d_post, d_pre);
+        Self {
+            hidden: network
+                .hidden()
+                .iter()
+                .map(|l| zero(l.d_post(), l.d_pre()))
+                .collect(),
+            output: network
+                .output()
+                .blocks()
+                .iter()
+                .map(|l| zero(l.d_post(), l.d_pre()))
+                .collect(),
+            pre: Vec::new(),
+            post: Vec::new(),
+            weighted: Vec::new(),
+        }
+    }
+
+    /// Forget the batch before.
+    pub fn clear(&mut self) {
+        for stats in self.hidden.iter_mut().chain(&mut self.output) {
+            stats.pre_pre.fill(0.0);
+            stats.post_pre.fill(0.0);
+            stats.post_post.fill(0.0);
+            stats.count = 0.0;
+        }
+    }
+
+    /// Add the statistics of inferred activities. `block_weights` (`n_blocks × n`) weighs the samples in
+    /// each output block, `sample_weights` in every layer.
+    pub fn accumulate<T: Real>(
+        &mut self,
+        activities: &Activities<T>,
+        block_weights: MatRef<'_, f64>,
+        sample_weights: Option<&[f64]>,
+    ) {
+        self.load(activities);
+        let count: f64 = sample_weights.map_or(activities.capacity() as f64, |w| w.iter().sum());
+        for (l, stats) in self.hidden.iter_mut().enumerate() {
+            let (pre, post) = (self.pre[l].as_ref(), self.post[l].as_ref());
+            match sample_weights {
+                None => accumulate(stats, pre, pre, post, post),
+                Some(weights) => {
+                    let weighted_pre = weighted_copy(&mut self.weighted[l], pre, |j| weights[j]);
+                    let weighted_post =
+                        Mat::from_fn(post.nrows(), post.ncols(), |i, j| weights[j] * post[(i, j)]);
+                    accumulate(stats, pre, weighted_pre, post, weighted_post.as_ref());
+                }
+            }
+            stats.count += count;
+        }
+        let top = self.pre.len() - 1;
+        let mut start = 0;
+        for (b, stats) in self.output.iter_mut().enumerate() {
+            let pre = self.pre[top].as_ref();
+            let post = self.post[top].subrows(start, stats.d_post());
+            start += stats.d_post();
+            let weight = |j: usize| block_weights[(b, j)] * sample_weights.map_or(1.0, |w| w[j]);
+            let weighted_pre = weighted_copy(&mut self.weighted[top], pre, weight);
+            let weighted_post = Mat::from_fn(post.nrows(), post.ncols(), |i, j| weight(j) * post[(i, j)]);
+            accumulate(stats, pre, weighted_pre, post, weighted_post.as_ref());
+            stats.count += count;
+        }
+    }
+
+    /// Add the statistics another set of buffers has gathered.
+    pub fn merge(&mut self, other: &Self) -> Result<()> {
+        for (own, others) in self.hidden.iter_mut().zip(&other.hidden) {
+            own.add(others)?;
+        }
+        for (own, others) in self.output.iter_mut().zip(&other.output) {
+            own.add(others)?;
+        }
+        Ok(())
+    }
+
+    /// Blend the gathered statistics into every posterior of the network.
+    pub fn blend<T: Real>(&self, network: &mut Network<T>, rate: f64, scale: f64) -> Result<()> {
+        for (layer, stats) in network.hidden_mut().iter_mut().zip(&self.hidden) {
+            layer.blend(stats, rate, scale)?;
+        }
+        network
+            .output_mut()
+            .update(|b, block| block.blend(&self.output[b], rate, scale))
+    }
+
+    /// Statistics of the hidden layers; only lower triangles of the symmetric parts are filled.
+    pub(crate) fn hidden(&self) -> &[SufficientStats] {
+        &self.hidden
+    }
+
+    /// Statistics of the output blocks; only lower triangles of the symmetric parts are filled.
+    pub(crate) fn output(&self) -> &[SufficientStats] {
+        &self.output
+    }
+
+    fn load<T: Real>(&mut self, activities: &Activities<T>) {
+        if self
+            .pre
+            .first()
+            .is_none_or(|pre| pre.ncols() != activities.capacity())
+        {
+            let like = |parts: &[Mat<T>]| parts.iter().map(|m| Mat::zeros(m.nrows(), m.ncols())).collect();
+            self.pre = like(&activities.pre);
+            self.post = like(&activities.post);
+            self.weighted = like(&activities.pre);
+        }
+        let copies = self
+            .pre
+            .iter_mut()
+            .zip(&activities.pre)
+            .chain(self.post.iter_mut().zip(&activities.post));
+        for (copy, source) in copies {
+            faer::zip!(copy, source).for_each(|faer::unzip!(copy, source)| *copy = source.as_f64());
+        }
+    }
+}
+
+fn weighted_copy<'a>(
+    copy: &'a mut Mat<f64>,
+    source: MatRef<'_, f64>,
+    weight: impl Fn(usize) -> f64,
+) -> MatRef<'a, f64> {
+    for j in 0..source.ncols() {
+        let w = weight(j);
+        for i in 0..source.nrows() {
+            copy[(i, j)] = w * source[(i, j)];
+        }
+    }
+    copy.as_ref()
+}
+
+/// Lower triangles of Σ w φφᵀ and Σ w zzᵀ, and Σ w zφᵀ.
+fn accumulate(
+    stats: &mut SufficientStats,
+    pre: MatRef<'_, f64>,
+    weighted_pre: MatRef<'_, f64>,
+    post: MatRef<'_, f64>,
+    weighted_post: MatRef<'_, f64>,
+) {
+    symmetric_product_into(stats.pre_pre.as_mut(), Accum::Add, weighted_pre, pre, 1.0);
+    product_into(
+        stats.post_pre.as_mut(),
+        Accum::Add,
+        post,
+        weighted_pre.transpose(),
+        1.0,
+    );
+    symmetric_product_into(stats.post_post.as_mut(), Accum::Add, weighted_post, post, 1.0);
+}

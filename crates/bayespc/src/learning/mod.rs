@@ -1,0 +1,12 @@
+//! The M-step: Hebbian statistics into natural parameters. Learning never changes an activity.
+
+mod finalise;
+mod free_energy;
+mod hebbian;
+mod schedule;
+
+pub use finalise::finalise;
+pub(crate) use finalise::{back_one, slopes};
+pub use free_energy::{FreeEnergy, free_energy};
+pub use hebbian::Hebbian;
+pub use schedule::Schedule;

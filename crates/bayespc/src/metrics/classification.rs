@@ -1,0 +1,222 @@
+//! Scores of predicted classes from their probabilities P (`K × n`) and the true labels c.
+//!
+//! ```text
+//! accuracy = mean 1{argmax_k P_k = c}        NLL = −mean log P_c        Brier = mean Σ_k (P_k − 1{k = c})²
+//! ECE = Σ_bins (n_bin/n) |accuracy(bin) − confidence(bin)| ,   bins of equal width over max_k P_k
+//! AUROC = P(score of a positive > score of a negative) + ½ P(equal)
+//! ```
+
+use faer::MatRef;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::prediction::check_finite;
+
+/// Number of bins in [`ClassificationMetrics`].
+pub const CALIBRATION_BINS: usize = 15;
+
+/// Every score of a classification.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClassificationMetrics {
+    /// Share of samples whose most probable class is the true one.
+    pub accuracy: f64,
+    /// Mean −log of the true class's probability.
+    pub negative_log_likelihood: f64,
+    /// Mean squared distance of the probabilities from the one-hot label.
+    pub brier_score: f64,
+    /// Mean distance of accuracy from confidence, over 15 bins.
+    pub expected_calibration_error: f64,
+}
+
+/// The samples whose largest probability is in (lower, upper].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReliabilityBin {
+    /// Left end, exclusive (but 0 belongs to the first bin).
+    pub lower: f64,
+    /// Right end, inclusive.
+    pub upper: f64,
+    /// Number of samples.
+    pub count: usize,
+    /// Their mean largest probability; 0 for an empty bin.
+    pub confidence: f64,
+    /// Share of them that are classified rightly; 0 for an empty bin.
+    pub accuracy: f64,
+}
+
+/// Share of samples whose most probable class is the true one; the first one wins a tie.
+pub fn accuracy(probabilities: MatRef<'_, f64>, labels: &[usize]) -> Result<f64> {
+    mean_over_samples(probabilities, labels, |sample, label| {
+        f64::from(most_probable(probabilities, sample).0 == label)
+    })
+}
+
+/// Mean −log P_c, with probabilities raised to the machine epsilon as scikit-learn does: an impossible
+/// class that happens costs 36 and not ∞.
+pub fn negative_log_likelihood(probabilities: MatRef<'_, f64>, labels: &[usize]) -> Result<f64> {
+    mean_over_samples(probabilities, labels, |sample, label| {
+        -probabilities[(label, sample)].max(f64::EPSILON).ln()
+    })
+}
+
+/// Mean Σ_k (P_k − 1{k = c})², between 0 and 2.
+pub fn brier_score(probabilities: MatRef<'_, f64>, labels: &[usize]) -> Result<f64> {
+    mean_over_samples(probabilities, labels, |sample, label| {
+        let column = probabilities.col(sample);
+        (0..probabilities.nrows())
+            .map(|k| (column[k] - f64::from(k == label)).powi(2))
+            .sum()
+    })
+}
+
+/// `n_bins` bins of equal width over the largest probability, empty ones included.
+pub fn reliability_bins(
+    probabilities: MatRef<'_, f64>,
+    labels: &[usize],
+    n_bins: usize,
+) -> Result<Vec<ReliabilityBin>> {
+    check(probabilities, labels)?;
+    if n_bins == 0 {
+        return Err(Error::Empty {
+            what: "list of reliability bins",
+        });
+    }
+    let width = 1.0 / n_bins as f64;
+    let mut bins: Vec<ReliabilityBin> = (0..n_bins)
+        .map(|bin| ReliabilityBin {
+            lower: bin as f64 * width,
+            upper: (bin + 1) as f64 * width,
+            count: 0,
+            confidence: 0.0,
+            accuracy: 0.0,
+        })
+        .collect();
+    for (sample, &label) in labels.iter().enumerate() {
+        let (class, confidence) = most_probable(probabilities, sample);
+        let index = ((confidence * n_bins as f64).ceil() as usize).clamp(1, n_bins) - 1;
+        bins[index].count += 1;
+        bins[index].confidence += confidence;
+        bins[index].accuracy += f64::from(class == label);
+    }
+    for bin in bins.iter_mut().filter(|bin| bin.count > 0) {
+        bin.confidence /= bin.count as f64;
+        bin.accuracy /= bin.count as f64;
+    }
+    Ok(bins)
+}
+
+/// Mean |accuracy − confidence| over the samples' bins.
+pub fn expected_calibration_error(
+    probabilities: MatRef<'_, f64>,
+    labels: &[usize],
+    n_bins: usize,
+) -> Result<f64> {
+    let bins = reliability_bins(probabilities, labels, n_bins)?;
+    Ok(bins
+        .iter()
+        .map(|bin| bin.count as f64 * (bin.accuracy - bin.confidence).abs())
+        .sum::<f64>()
+        / labels.len() as f64)
+}
+
+/// Area under the receiver operating characteristic of `scores` for labels 0 (negative) and 1 (positive).
+pub fn auroc(scores: &[f64], labels: &[usize]) -> Result<f64> {
+    if scores.len() != labels.len() {
+        let expected = scores.len();
+        return Err(Error::Shape {
+            what: "labels",
+            axis: "samples",
+            found: labels.len(),
+            expected,
+        });
+    }
+    if let Some((row, &label)) = labels.iter().enumerate().find(|&(_, &label)| label > 1) {
+        return Err(Error::Label {
+            label,
+            row,
+            classes: 2,
+        });
+    }
+    if let Some((row, &value)) = scores.iter().enumerate().find(|(_, score)| score.is_nan()) {
+        return Err(Error::NotFinite {
+            what: "scores",
+            row,
+            column: 0,
+            value,
+        });
+    }
+    let positives = labels.iter().sum::<usize>();
+    let negatives = labels.len() - positives;
+    if positives == 0 || negatives == 0 {
+        let what = if positives == 0 {
+            "set of positive labels"
+        } else {
+            "set of negative labels"
+        };
+        return Err(Error::Empty { what });
+    }
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    order.sort_by(|&a, &b| scores[a].total_cmp(&scores[b]));
+    // A positive wins against the negatives below it, and half against those that tie with it.
+    let (mut wins, mut negatives_below) = (0.0, 0.0);
+    for ties in order.chunk_by(|&a, &b| scores[a] == scores[b]) {
+        let tied_positives = ties.iter().map(|&sample| labels[sample]).sum::<usize>() as f64;
+        let tied_negatives = ties.len() as f64 - tied_positives;
+        wins += tied_positives * (negatives_below + 0.5 * tied_negatives);
+        negatives_below += tied_negatives;
+    }
+    Ok(wins / (positives as f64 * negatives as f64))
+}
+
+/// All scores at once.
+pub fn classification_metrics(
+    probabilities: MatRef<'_, f64>,
+    labels: &[usize],
+) -> Result<ClassificationMetrics> {
+    Ok(ClassificationMetrics {
+        accuracy: accuracy(probabilities, labels)?,
+        negative_log_likelihood: negative_log_likelihood(probabilities, labels)?,
+        brier_score: brier_score(probabilities, labels)?,
+        expected_calibration_error: expected_calibration_error(probabilities, labels, CALIBRATION_BINS)?,
+    })
+}
+
+/// Class and probability of the most probable class.
+fn most_probable(probabilities: MatRef<'_, f64>, sample: usize) -> (usize, f64) {
+    let column = probabilities.col(sample);
+    (1..probabilities.nrows()).fold((0, column[0]), |best, k| {
+        if column[k] > best.1 { (k, column[k]) } else { best }
+    })
+}
+
+fn mean_over_samples(
+    probabilities: MatRef<'_, f64>,
+    labels: &[usize],
+    score: impl Fn(usize, usize) -> f64,
+) -> Result<f64> {
+    check(probabilities, labels)?;
+    let sum: f64 = labels
+        .iter()
+        .enumerate()
+        .map(|(sample, &label)| score(sample, label))
+        .sum();
+    Ok(sum / labels.len() as f64)
+}
+
+fn check(probabilities: MatRef<'_, f64>, labels: &[usize]) -> Result<()> {
+    let (classes, n) = (probabilities.nrows(), probabilities.ncols());
+    if labels.len() != n {
+        return Err(Error::Shape {
+            what: "labels",
+            axis: "samples",
+            found: labels.len(),
+            expected: n,
+        });
+    }
+    if n == 0 {
+        return Err(Error::Empty { what: "labels" });
+    }
+    if let Some((row, &label)) = labels.iter().enumerate().find(|&(_, &label)| label >= classes) {
+        return Err(Error::Label { label, row, classes });
+    }
+    check_finite(probabilities, "class probabilities")
+}

@@ -1,0 +1,14 @@
+//! How good predictions are: of numbers (`regression`) and of classes (`classification`).
+
+pub mod classification;
+pub mod regression;
+
+pub use classification::{
+    ClassificationMetrics, ReliabilityBin, accuracy, auroc, brier_score, classification_metrics,
+    expected_calibration_error, negative_log_likelihood, reliability_bins,
+};
+pub use regression::{
+    CalibrationCurve, RegressionMetrics, calibration_curve, calibration_error, interval_coverage,
+    interval_width, log_density_in_original_units, log_predictive_density, mae, mae_per_target, mean_crps,
+    pit, regression_metrics, rmse, rmse_per_target,
+};

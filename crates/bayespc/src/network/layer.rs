@@ -1,0 +1,233 @@
+//! One layer: a prior and a posterior in natural parameters, and a working copy of the mean weights.
+//!
+//! ```text
+//! prior   M⁰ = 0,  V⁰ = col_var · I,  Ψ⁰ = scale · I,  ν⁰ = d_y + extra_dof
+//! M = η₂ η₁⁻¹
+//! ```
+//!
+//! During learning only the lower triangles of η₁ and η₃ are kept up to date, and only the mean is derived
+//! from them at every step; [`Layer::posterior`] derives everything else when it is asked for.
+
+use faer::{Mat, MatRef};
+use serde::{Deserialize, Serialize};
+
+use crate::distributions::{MatrixNormalWishart, NaturalParams, SufficientStats};
+use crate::error::{Error, Result};
+use crate::linalg::{Cholesky, cast, mirror_lower, scaled_identity};
+use crate::real::Real;
+
+/// Prior of every layer's weights and noise.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PriorSettings {
+    /// V⁰ = `col_var` · I: how large weights may be, relative to the layer's noise. The one setting that
+    /// matters: too wide overfits, too narrow underfits.
+    pub col_var: f64,
+    /// V⁰ of the first layer, if it differs.
+    pub input_col_var: Option<f64>,
+    /// V⁰ of the output layer, if it differs.
+    pub output_col_var: Option<f64>,
+    /// Ψ⁰ = `scale` · I.
+    pub scale: f64,
+    /// ν⁰ = d_y + `extra_dof`; above 1, so that ⟨Σ⟩ exists.
+    pub extra_dof: f64,
+}
+
+impl Default for PriorSettings {
+    /// The paper's prior.
+    fn default() -> Self {
+        Self {
+            col_var: 10.0,
+            input_col_var: None,
+            output_col_var: None,
+            scale: 1000.0,
+            extra_dof: 2.0,
+        }
+    }
+}
+
+impl PriorSettings {
+    /// Check every setting.
+    pub fn validate(&self) -> Result<()> {
+        let positive = |name, value: f64| {
+            if value.is_finite() && value > 0.0 {
+                Ok(())
+            } else {
+                Err(Error::Setting {
+                    name,
+                    value,
+                    must_be: "positive and finite",
+                })
+            }
+        };
+        positive("prior.col_var", self.col_var)?;
+        positive("prior.input_col_var", self.input_col_var.unwrap_or(1.0))?;
+        positive("prior.output_col_var", self.output_col_var.unwrap_or(1.0))?;
+        positive("prior.scale", self.scale)?;
+        if self.extra_dof.is_finite() && self.extra_dof > 1.0 {
+            Ok(())
+        } else {
+            Err(Error::DegreesOfFreedom {
+                what: "the prior (prior.extra_dof)",
+                dof: self.extra_dof,
+                bound: 1.0,
+            })
+        }
+    }
+}
+
+/// Prior of one layer, settled from [`PriorSettings`] and the layer's place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LayerPrior {
+    /// Diagonal of V⁰.
+    pub col_var: f64,
+    /// V⁰ of the bias, if it differs.
+    pub bias_var: Option<f64>,
+    /// Diagonal of Ψ⁰⁻¹.
+    pub inv_scale: f64,
+    /// ν⁰ − d_y.
+    pub extra_dof: f64,
+}
+
+impl LayerPrior {
+    fn natural(&self, d_post: usize, d_pre: usize) -> NaturalParams {
+        let mut pre_pre = scaled_identity(d_pre, 1.0 / self.col_var);
+        if let Some(bias_var) = self.bias_var {
+            pre_pre[(d_pre - 1, d_pre - 1)] = 1.0 / bias_var;
+        }
+        NaturalParams {
+            pre_pre,
+            post_pre: Mat::zeros(d_post, d_pre),
+            post_post: scaled_identity(d_post, self.inv_scale),
+            count: self.extra_dof + d_pre as f64 - 1.0,
+        }
+    }
+}
+
+/// Posterior of one layer's weights and noise, with what the forward pass needs in working precision.
+#[derive(Clone, Debug)]
+pub struct Layer<T: Real> {
+    prior: NaturalParams,
+    natural: NaturalParams,
+    col_precision_chol: Cholesky,
+    mean: Mat<f64>,
+    working_mean: Mat<T>,
+}
+
+/// What inference needs of a layer, in working precision; computed once per M-step.
+#[derive(Clone, Debug)]
+pub struct Expectations<T: Real> {
+    /// M, `d_post × d_pre`.
+    pub mean: Mat<T>,
+    /// ⟨Σ⁻¹⟩, `d_post × d_post`.
+    pub precision: Mat<T>,
+    /// V, `d_pre × d_pre`, or `0 × 0` where its term is constant.
+    pub col_cov: Mat<T>,
+}
+
+impl<T: Real> Layer<T> {
+    /// A layer whose posterior is its prior but for the mean.
+    pub fn new(prior: &LayerPrior, mean: Mat<f64>) -> Result<Self> {
+        let prior = prior.natural(mean.nrows(), mean.ncols());
+        let mut natural = prior.clone();
+        natural.post_pre = &mean * &prior.pre_pre;
+        natural.post_post = &prior.post_post + &natural.post_pre * mean.transpose();
+        Self::from_natural(prior, natural)
+    }
+
+    /// A layer from its prior and posterior natural parameters.
+    pub fn from_natural(prior: NaturalParams, natural: NaturalParams) -> Result<Self> {
+        let mut layer = Self {
+            col_precision_chol: Cholesky::new(natural.pre_pre.as_ref(), "the column precision")?,
+            mean: Mat::zeros(natural.d_post(), natural.d_pre()),
+            working_mean: Mat::zeros(natural.d_post(), natural.d_pre()),
+            prior,
+            natural,
+        };
+        layer.refresh_mean()?;
+        Ok(layer)
+    }
+
+    /// Width of z.
+    pub fn d_post(&self) -> usize {
+        self.mean.nrows()
+    }
+
+    /// Width of φ, bias included.
+    pub fn d_pre(&self) -> usize {
+        self.mean.ncols()
+    }
+
+    /// M.
+    pub fn mean(&self) -> MatRef<'_, f64> {
+        self.mean.as_ref()
+    }
+
+    /// M in working precision.
+    pub fn working_mean(&self) -> MatRef<'_, T> {
+        self.working_mean.as_ref()
+    }
+
+    /// η⁰.
+    pub fn prior(&self) -> &NaturalParams {
+        &self.prior
+    }
+
+    /// η, symmetric in full.
+    pub fn natural(&self) -> NaturalParams {
+        let mut natural = self.natural.clone();
+        mirror_lower(natural.pre_pre.as_mut());
+        mirror_lower(natural.post_post.as_mut());
+        natural
+    }
+
+    /// Replace η, as finalisation and loading do.
+    pub fn set_natural(&mut self, natural: NaturalParams) -> Result<()> {
+        self.natural = natural;
+        self.refresh_mean()
+    }
+
+    /// η ← (1−κ) η + κ (η⁰ + scale · T), then M.
+    pub fn blend(&mut self, stats: &SufficientStats, rate: f64, scale: f64) -> Result<()> {
+        self.natural.blend(&self.prior, stats, rate, scale)?;
+        self.refresh_mean()
+    }
+
+    /// The posterior as a distribution.
+    pub fn posterior(&self) -> Result<MatrixNormalWishart> {
+        MatrixNormalWishart::from_natural(&self.natural())
+    }
+
+    /// The prior as a distribution.
+    pub fn prior_distribution(&self) -> Result<MatrixNormalWishart> {
+        MatrixNormalWishart::from_natural(&self.prior)
+    }
+
+    /// M, ⟨Σ⁻¹⟩ and, if asked for, V in working precision (`0 × 0` otherwise).
+    pub fn expectations(&self, with_col_cov: bool) -> Result<Expectations<T>> {
+        let posterior = self.posterior()?;
+        let col_cov = if with_col_cov {
+            cast(posterior.col_cov().as_ref())
+        } else {
+            Mat::new()
+        };
+        Ok(Expectations {
+            mean: self.working_mean.clone(),
+            precision: cast(posterior.expected_precision().as_ref()),
+            col_cov,
+        })
+    }
+
+    /// M = η₂ η₁⁻¹ from a fresh factor of η₁.
+    fn refresh_mean(&mut self) -> Result<()> {
+        self.col_precision_chol
+            .refactor(self.natural.pre_pre.as_ref(), "the column precision")?;
+        // Mᵀ = η₁⁻¹ η₂ᵀ, solved in place on the transposed view
+        self.mean.copy_from(&self.natural.post_pre);
+        self.col_precision_chol
+            .solve_in_place(self.mean.as_mut().transpose_mut());
+        faer::zip!(&mut self.working_mean, &self.mean)
+            .for_each(|faer::unzip!(working, mean)| *working = T::lit(*mean));
+        Ok(())
+    }
+}

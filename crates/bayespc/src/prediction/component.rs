@@ -1,0 +1,332 @@
+//! One elliptical distribution per sample: normal or Student-t with a mean, and a covariance in two
+//! parts that add.
+//!
+//! ```text
+//! Cov(y_i) = A_i + E_i            aleatoric + epistemic
+//! y_i ~ N(μ_i, Cov)               or t_k(μ_i, scale = Cov (k − 2)/k),  k > 2
+//! ```
+//!
+//! A single Bayesian layer given its input is exactly Student-t with k = ν − d_y + 1, A = ⟨Σ⟩ and
+//! E = (φᵀVφ)⟨Σ⟩. Both parts are stored as sparsely as they are known: shared by all samples,
+//! diagonal, or full.
+
+use faer::{Mat, MatRef};
+
+use crate::error::{Error, Result};
+
+/// Covariances of d targets for n samples.
+#[derive(Clone, Debug)]
+pub enum Covariance {
+    /// No uncertainty of this kind.
+    Zero,
+    /// The same for every sample, `d × d`.
+    Shared(Mat<f64>),
+    /// Variances of independent targets, `d × n`.
+    Diagonal(Mat<f64>),
+    /// One matrix per sample, `d² × n`: each column holds the columns of a `d × d` matrix.
+    Full(Mat<f64>),
+}
+
+/// Degrees of freedom of the samples' distributions.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Dof {
+    /// Normal: infinitely many.
+    Normal,
+    /// The same k > 2 for every sample.
+    Shared(f64),
+    /// k > 2 of each sample.
+    PerSample(Vec<f64>),
+}
+
+/// A normal or Student-t distribution for each of n samples.
+#[derive(Clone, Debug)]
+pub struct Component {
+    /// Means μ, `d × n`.
+    pub mean: Mat<f64>,
+    /// Covariance of the noise in the targets.
+    pub aleatoric: Covariance,
+    /// Covariance that more data would take away.
+    pub epistemic: Covariance,
+    /// Degrees of freedom k.
+    pub dof: Dof,
+}
+
+impl Covariance {
+    /// Cov(y_row, y_column) of one sample.
+    pub fn entry(&self, row: usize, column: usize, sample: usize) -> f64 {
+        match self {
+            Self::Shared(matrix) => matrix[(row, column)],
+            Self::Diagonal(variances) if row == column => variances[(row, sample)],
+            Self::Zero | Self::Diagonal(_) => 0.0,
+            // A full column is d² long and d is its root; the caller knows no other width.
+            Self::Full(columns) => columns[(row + column * columns.nrows().isqrt(), sample)],
+        }
+    }
+
+    /// Var(y_target) of one sample.
+    pub fn variance(&self, target: usize, sample: usize) -> f64 {
+        self.entry(target, target, sample)
+    }
+
+    /// The covariance of the first `d` targets.
+    pub(crate) fn leading(&self, d: usize) -> Self {
+        match self {
+            Self::Zero => Self::Zero,
+            Self::Shared(matrix) => Self::Shared(matrix.submatrix(0, 0, d, d).to_owned()),
+            Self::Diagonal(variances) => Self::Diagonal(variances.subrows(0, d).to_owned()),
+            Self::Full(columns) => {
+                let whole = columns.nrows().isqrt();
+                Self::Full(Mat::from_fn(d * d, columns.ncols(), |k, j| {
+                    columns[(k / d * whole + k % d, j)]
+                }))
+            }
+        }
+    }
+
+    /// This plus one matrix for every sample.
+    pub(crate) fn plus_shared(&self, matrix: &Mat<f64>) -> Self {
+        let d = matrix.nrows();
+        match self {
+            Self::Zero => Self::Shared(matrix.clone()),
+            Self::Shared(own) => Self::Shared(own + matrix),
+            Self::Diagonal(variances) if d == 1 => {
+                Self::Diagonal(Mat::from_fn(1, variances.ncols(), |_, j| {
+                    variances[(0, j)] + matrix[(0, 0)]
+                }))
+            }
+            Self::Diagonal(_) | Self::Full(_) => {
+                let n = if let Self::Diagonal(m) | Self::Full(m) = self {
+                    m.ncols()
+                } else {
+                    0
+                };
+                Self::Full(Mat::from_fn(d * d, n, |k, j| {
+                    self.entry(k % d, k / d, j) + matrix[(k % d, k / d)]
+                }))
+            }
+        }
+    }
+
+    /// Whether covariances between targets are zero by construction.
+    pub(crate) fn is_diagonal(&self, d: usize) -> bool {
+        d == 1 || matches!(self, Self::Zero | Self::Diagonal(_))
+    }
+
+    /// Whether all samples have the same covariance.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self, Self::Zero | Self::Shared(_))
+    }
+
+    /// Shapes for `d` targets and `n` samples; finite, with variances that are not negative.
+    fn validate(&self, d: usize, n: usize, what: &'static str) -> Result<()> {
+        let (values, rows, columns) = match self {
+            Self::Zero => return Ok(()),
+            Self::Shared(matrix) => (matrix, d, d),
+            Self::Diagonal(variances) => (variances, d, n),
+            Self::Full(matrices) => (matrices, d * d, n),
+        };
+        check_shape(values.as_ref(), rows, columns, what)?;
+        check_finite(values.as_ref(), what)?;
+        for sample in 0..if self.is_shared() { 1 } else { n } {
+            if let Some(pivot) = (0..d).find(|&target| self.variance(target, sample) < 0.0) {
+                return Err(Error::NotPositiveDefinite { what, pivot });
+            }
+        }
+        Ok(())
+    }
+
+    /// D Cov D for the diagonal D of `scale`.
+    fn scaled(&self, scale: &[f64]) -> Self {
+        let d = scale.len();
+        match self {
+            Self::Zero => Self::Zero,
+            Self::Shared(matrix) => {
+                Self::Shared(Mat::from_fn(d, d, |i, j| matrix[(i, j)] * scale[i] * scale[j]))
+            }
+            Self::Diagonal(variances) => Self::Diagonal(Mat::from_fn(d, variances.ncols(), |i, sample| {
+                variances[(i, sample)] * scale[i] * scale[i]
+            })),
+            Self::Full(matrices) => Self::Full(Mat::from_fn(d * d, matrices.ncols(), |ij, sample| {
+                matrices[(ij, sample)] * scale[ij % d] * scale[ij / d]
+            })),
+        }
+    }
+
+    fn select(&self, samples: &[usize]) -> Self {
+        match self {
+            Self::Zero => Self::Zero,
+            Self::Shared(matrix) => Self::Shared(matrix.clone()),
+            Self::Diagonal(variances) => Self::Diagonal(columns(variances, samples)),
+            Self::Full(matrices) => Self::Full(columns(matrices, samples)),
+        }
+    }
+}
+
+impl Dof {
+    /// Degrees of freedom of one sample; ∞ is normal.
+    pub fn of(&self, sample: usize) -> f64 {
+        match self {
+            Self::Normal => f64::INFINITY,
+            Self::Shared(dof) => *dof,
+            Self::PerSample(dofs) => dofs[sample],
+        }
+    }
+
+    /// The one value for all samples, if there is one.
+    pub(crate) fn shared(&self) -> Option<f64> {
+        match self {
+            Self::Normal => Some(f64::INFINITY),
+            Self::Shared(dof) => Some(*dof),
+            Self::PerSample(_) => None,
+        }
+    }
+
+    fn validate(&self, n: usize) -> Result<()> {
+        let dofs = match self {
+            Self::Normal => return Ok(()),
+            Self::Shared(dof) => std::slice::from_ref(dof),
+            Self::PerSample(dofs) if dofs.len() == n => dofs,
+            Self::PerSample(dofs) => {
+                return Err(Error::Shape {
+                    what: "degrees of freedom",
+                    axis: "samples",
+                    found: dofs.len(),
+                    expected: n,
+                });
+            }
+        };
+        match dofs.iter().find(|&&dof| dof.is_nan() || dof <= 2.0) {
+            Some(&dof) => Err(Error::DegreesOfFreedom {
+                what: "the predictive",
+                dof,
+                bound: 2.0,
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Component {
+    /// Number of targets d.
+    pub fn n_targets(&self) -> usize {
+        self.mean.nrows()
+    }
+
+    /// Number of samples n.
+    pub fn n_samples(&self) -> usize {
+        self.mean.ncols()
+    }
+
+    /// Var(y_target) of one sample, aleatoric and epistemic together.
+    pub fn variance(&self, target: usize, sample: usize) -> f64 {
+        self.aleatoric.variance(target, sample) + self.epistemic.variance(target, sample)
+    }
+
+    /// Cov(y_row, y_column) of one sample, aleatoric and epistemic together.
+    pub fn covariance_entry(&self, row: usize, column: usize, sample: usize) -> f64 {
+        self.aleatoric.entry(row, column, sample) + self.epistemic.entry(row, column, sample)
+    }
+
+    /// Shapes agree, values are finite, variances are not negative, degrees of freedom exceed 2.
+    pub fn validate(&self) -> Result<()> {
+        let (d, n) = (self.n_targets(), self.n_samples());
+        if d == 0 {
+            return Err(Error::Empty {
+                what: "predicted mean",
+            });
+        }
+        check_finite(self.mean.as_ref(), "predicted mean")?;
+        self.aleatoric.validate(d, n, "aleatoric covariance")?;
+        self.epistemic.validate(d, n, "epistemic covariance")?;
+        self.dof.validate(n)
+    }
+
+    pub(crate) fn is_diagonal(&self) -> bool {
+        let d = self.n_targets();
+        self.aleatoric.is_diagonal(d) && self.epistemic.is_diagonal(d)
+    }
+
+    pub(crate) fn is_shared(&self) -> bool {
+        self.aleatoric.is_shared() && self.epistemic.is_shared()
+    }
+
+    /// Total covariance of one sample, `d × d`, into `into`.
+    pub(crate) fn covariance_into(&self, sample: usize, into: &mut Mat<f64>) {
+        for column in 0..self.n_targets() {
+            for row in 0..self.n_targets() {
+                into[(row, column)] = self.covariance_entry(row, column, sample);
+            }
+        }
+    }
+
+    pub(crate) fn unscaled(&self, offset: &[f64], scale: &[f64]) -> Self {
+        Self {
+            mean: Mat::from_fn(self.n_targets(), self.n_samples(), |i, sample| {
+                offset[i] + scale[i] * self.mean[(i, sample)]
+            }),
+            aleatoric: self.aleatoric.scaled(scale),
+            epistemic: self.epistemic.scaled(scale),
+            dof: self.dof.clone(),
+        }
+    }
+
+    pub(crate) fn select(&self, samples: &[usize]) -> Self {
+        Self {
+            mean: columns(&self.mean, samples),
+            aleatoric: self.aleatoric.select(samples),
+            epistemic: self.epistemic.select(samples),
+            dof: match &self.dof {
+                Dof::PerSample(dofs) => Dof::PerSample(samples.iter().map(|&sample| dofs[sample]).collect()),
+                dof => dof.clone(),
+            },
+        }
+    }
+}
+
+fn columns(matrix: &Mat<f64>, samples: &[usize]) -> Mat<f64> {
+    Mat::from_fn(matrix.nrows(), samples.len(), |i, j| matrix[(i, samples[j])])
+}
+
+/// `values` is `rows × columns`.
+pub(crate) fn check_shape(
+    values: MatRef<'_, f64>,
+    rows: usize,
+    columns: usize,
+    what: &'static str,
+) -> Result<()> {
+    if values.nrows() != rows {
+        return Err(Error::Shape {
+            what,
+            axis: "rows",
+            found: values.nrows(),
+            expected: rows,
+        });
+    }
+    if values.ncols() != columns {
+        return Err(Error::Shape {
+            what,
+            axis: "columns",
+            found: values.ncols(),
+            expected: columns,
+        });
+    }
+    Ok(())
+}
+
+/// No entry of `values` is NaN or infinite.
+pub(crate) fn check_finite(values: MatRef<'_, f64>, what: &'static str) -> Result<()> {
+    for sample in 0..values.ncols() {
+        for row in 0..values.nrows() {
+            let value = values[(row, sample)];
+            if !value.is_finite() {
+                return Err(Error::NotFinite {
+                    what,
+                    row: sample,
+                    column: row,
+                    value,
+                });
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! The four ways to predict, one result type.
+//!
+//! | method        | cost                       | what it gives                                             |
+//! |---------------|----------------------------|-----------------------------------------------------------|
+//! | `mean`        | one forward pass           | the mean network, noise only                               |
+//! | `monte_carlo` | one forward pass per draw  | a mixture over networks drawn from the posterior           |
+//! | `moments`     | d² per sample and layer    | mean and covariance carried through every layer            |
+//! | `linearised`  | one backward sweep per output | first order in the weights of every layer: the default  |
+//!
+//! For a network of one layer all but `mean` agree with its exact Student-t predictive.
+
+use faer::MatRef;
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::{Component, Covariance, Predictive, linearised, moments};
+use crate::error::{Error, Result};
+use crate::heads::ActivityPredictive;
+use crate::linalg::cast;
+use crate::network::{CovarianceRule, Network, check_input};
+use crate::real::Real;
+
+/// How to predict.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Method {
+    /// Forward pass with the mean weights; no epistemic uncertainty.
+    Mean,
+    /// Forward passes with weights drawn from the posterior.
+    MonteCarlo {
+        /// Number of networks drawn.
+        draws: usize,
+        /// Seed of the draws: same seed, same prediction.
+        seed: u64,
+        /// Add the hidden layers' noise where it is noise of the activity.
+        layer_noise: bool,
+    },
+    /// Means and covariances propagated through every layer.
+    Moments {
+        /// How covariances pass the activation.
+        covariance: CovarianceRule,
+    },
+    /// First order in the weights of every layer.
+    Linearised,
+}
+
+impl Default for Method {
+    fn default() -> Self {
+        Self::Linearised
+    }
+}
+
+impl Method {
+    /// Monte Carlo as the paper has it: 20 draws.
+    pub fn monte_carlo() -> Self {
+        Self::MonteCarlo {
+            draws: 20,
+            seed: 0,
+            layer_noise: true,
+        }
+    }
+
+    /// Check the settings.
+    pub fn validate(&self) -> Result<()> {
+        match self {
+            Self::MonteCarlo { draws: 0, .. } => Err(Error::Setting {
+                name: "method.monte_carlo.draws",
+                value: 0.0,
+                must_be: "at least 1",
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Predict the targets of `input` (`d_in × n`).
+pub fn predict<T: Real>(network: &Network<T>, input: MatRef<'_, T>, method: Method) -> Result<Predictive> {
+    method.validate()?;
+    check_input(input, network.d_input())?;
+    crate::data::check_finite("input", input)?;
+    match method {
+        Method::Mean => Predictive::from_component(mean(network, input)?),
+        Method::MonteCarlo {
+            draws,
+            seed,
+            layer_noise,
+        } => monte_carlo(network, input, draws, seed, layer_noise),
+        Method::Moments { covariance } => {
+            Predictive::from_component(moments::predict(network, input, covariance)?)
+        }
+        Method::Linearised => Predictive::from_component(linearised::predict(network, input)?),
+    }
+}
+
+fn mean<T: Real>(network: &Network<T>, input: MatRef<'_, T>) -> Result<Component> {
+    let posteriors = network.posteriors()?;
+    network.settings().head.head().density(ActivityPredictive {
+        mean: cast(network.forward(input)?.as_ref()),
+        epistemic: Covariance::Zero,
+        hidden_noise: Covariance::Zero,
+        noise: posteriors.output_noise()?,
+        dof: posteriors.output_dof(),
+    })
+}
+
+/// A component per draw; draw i uses stream i of the seed, so threads cannot change the result.
+fn monte_carlo<T: Real>(
+    network: &Network<T>,
+    input: MatRef<'_, T>,
+    draws: usize,
+    seed: u64,
+    layer_noise: bool,
+) -> Result<Predictive> {
+    let posteriors = network.posteriors()?;
+    let components = (0..draws)
+        .into_par_iter()
+        .map(|i| {
+            let mut rng = stream(seed, i as u64);
+            let drawn = network.draw(&posteriors, &mut rng)?;
+            let activity = if layer_noise {
+                drawn.forward_noisy(input, &mut rng)?
+            } else {
+                drawn.forward(input)?
+            };
+            drawn.density(activity.as_ref())
+        })
+        .collect::<Result<Vec<_>>>()?;
+    Predictive::new(components)
+}
+
+/// The generator of parallel task `i`.
+pub(crate) fn stream(seed: u64, i: u64) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(i);
+    rng
+}

@@ -1,0 +1,248 @@
+//! The one result of all predictors: for each sample a mixture of elliptical distributions, with its
+//! moments by the laws of total expectation and total covariance.
+//!
+//! ```text
+//! p(y_i) = Σ_c w_c p_c(y_i)
+//! mean        μ = Σ_c w_c μ_c
+//! aleatoric   A = Σ_c w_c A_c
+//! epistemic   E = Σ_c w_c E_c + Σ_c w_c (μ_c − μ)(μ_c − μ)ᵀ
+//! Cov(y_i)      = A + E
+//! ```
+//!
+//! A closed-form predictor has one component. Monte Carlo has one per draw: mean and noise of the
+//! drawn network, no epistemic part, which is then all in the spread of the means. An ensemble is the
+//! mixture of its members, each with the same weight however many components it has.
+
+use faer::{Mat, MatRef};
+
+use super::component::{Component, Covariance, check_finite, check_shape};
+use crate::error::{Error, Result};
+
+/// Mixture of per-sample elliptical distributions over d targets, for n samples.
+#[derive(Clone, Debug)]
+pub struct Predictive {
+    components: Vec<Component>,
+    /// log w_c; Σ_c w_c = 1.
+    log_weights: Vec<f64>,
+}
+
+impl Predictive {
+    /// Mixture of `components` with equal weights.
+    pub fn new(components: Vec<Component>) -> Result<Self> {
+        let log_weights = vec![-(components.len() as f64).ln(); components.len()];
+        for component in &components {
+            component.validate()?;
+        }
+        Self::weighted(components, log_weights)
+    }
+
+    /// The distribution of a single component.
+    pub fn from_component(component: Component) -> Result<Self> {
+        Self::new(vec![component])
+    }
+
+    /// Mixture of `members` with equal weights: an ensemble.
+    pub fn mixture(members: Vec<Self>) -> Result<Self> {
+        let log_share = -(members.len() as f64).ln();
+        let mut components = Vec::new();
+        let mut log_weights = Vec::new();
+        for member in members {
+            log_weights.extend(member.log_weights.iter().map(|log_weight| log_weight + log_share));
+            components.extend(member.components);
+        }
+        Self::weighted(components, log_weights)
+    }
+
+    /// Mixture of valid components, which only have to agree in shape.
+    fn weighted(components: Vec<Component>, log_weights: Vec<f64>) -> Result<Self> {
+        let Some(first) = components.first() else {
+            return Err(Error::Empty {
+                what: "list of predictive components",
+            });
+        };
+        let (d, n) = (first.n_targets(), first.n_samples());
+        for component in &components {
+            check_shape(component.mean.as_ref(), d, n, "predicted mean")?;
+        }
+        Ok(Self {
+            components,
+            log_weights,
+        })
+    }
+
+    /// Number of samples n.
+    pub fn n_samples(&self) -> usize {
+        self.components[0].n_samples()
+    }
+
+    /// Number of targets d.
+    pub fn n_targets(&self) -> usize {
+        self.components[0].n_targets()
+    }
+
+    /// The mixture's components.
+    pub fn components(&self) -> &[Component] {
+        &self.components
+    }
+
+    /// log w of each component.
+    pub fn log_weights(&self) -> &[f64] {
+        &self.log_weights
+    }
+
+    /// Pairs of w_c and component c.
+    pub(crate) fn weighted_components(&self) -> impl Iterator<Item = (f64, &Component)> {
+        self.log_weights
+            .iter()
+            .map(|log_weight| log_weight.exp())
+            .zip(&self.components)
+    }
+
+    /// Means μ, `d × n`.
+    pub fn mean(&self) -> Mat<f64> {
+        if let [component] = self.components.as_slice() {
+            return component.mean.clone();
+        }
+        self.average(|component, target, sample| component.mean[(target, sample)])
+    }
+
+    /// Variances of the noise in the targets, `d × n`.
+    pub fn aleatoric_variance(&self) -> Mat<f64> {
+        self.average(|component, target, sample| component.aleatoric.variance(target, sample))
+    }
+
+    /// Variances that more data would take away, `d × n`.
+    pub fn epistemic_variance(&self) -> Mat<f64> {
+        let mean = self.mean();
+        self.average(|component, target, sample| {
+            let deviation = component.mean[(target, sample)] - mean[(target, sample)];
+            component.epistemic.variance(target, sample) + deviation * deviation
+        })
+    }
+
+    /// Variances, aleatoric and epistemic together, `d × n`.
+    pub fn variance(&self) -> Mat<f64> {
+        self.aleatoric_variance() + self.epistemic_variance()
+    }
+
+    /// Standard deviations, `d × n`.
+    pub fn std(&self) -> Mat<f64> {
+        let mut std = self.variance();
+        for column in std.col_iter_mut() {
+            column.iter_mut().for_each(|value| *value = value.sqrt());
+        }
+        std
+    }
+
+    /// Covariance of one sample, `d × d`. Panics when there is no such sample, as indexing does.
+    pub fn covariance(&self, sample: usize) -> Mat<f64> {
+        self.aleatoric_covariance(sample) + self.epistemic_covariance(sample)
+    }
+
+    /// Covariance of the noise in one sample, `d × d`. Panics when there is no such sample.
+    pub fn aleatoric_covariance(&self, sample: usize) -> Mat<f64> {
+        self.average_covariance(sample, |component| &component.aleatoric)
+    }
+
+    /// Covariance of one sample that more data would take away, `d × d`. Panics when there is no such
+    /// sample.
+    pub fn epistemic_covariance(&self, sample: usize) -> Mat<f64> {
+        let d = self.n_targets();
+        let mut covariance = self.average_covariance(sample, |component| &component.epistemic);
+        let mean = Mat::from_fn(d, 1, |target, _| {
+            self.weighted_components()
+                .map(|(weight, c)| weight * c.mean[(target, sample)])
+                .sum::<f64>()
+        });
+        for (weight, component) in self.weighted_components() {
+            for j in 0..d {
+                for i in 0..d {
+                    covariance[(i, j)] += weight
+                        * (component.mean[(i, sample)] - mean[(i, 0)])
+                        * (component.mean[(j, sample)] - mean[(j, 0)]);
+                }
+            }
+        }
+        covariance
+    }
+
+    /// The same predictions for some of the samples, in the order given; an index may be repeated.
+    pub fn select(&self, samples: &[usize]) -> Result<Self> {
+        let n = self.n_samples();
+        if let Some(&sample) = samples.iter().find(|&&sample| sample >= n) {
+            return Err(Error::Shape {
+                what: "predictive",
+                axis: "samples",
+                found: n,
+                expected: sample + 1,
+            });
+        }
+        Ok(self.map(|component| component.select(samples)))
+    }
+
+    /// Predictions of offset + scale ⊙ y, one offset and one scale > 0 per target: from standardised
+    /// targets back to their own units.
+    pub fn unscale(&self, offset: &[f64], scale: &[f64]) -> Result<Self> {
+        let expected = self.n_targets();
+        for (what, found) in [("offset", offset.len()), ("scale", scale.len())] {
+            if found != expected {
+                return Err(Error::Shape {
+                    what,
+                    axis: "targets",
+                    found,
+                    expected,
+                });
+            }
+        }
+        if let Some(&value) = scale.iter().find(|&&scale| !(scale.is_finite() && scale > 0.0)) {
+            return Err(Error::Setting {
+                name: "scale",
+                value,
+                must_be: "positive and finite",
+            });
+        }
+        if let Some(&value) = offset.iter().find(|offset| !offset.is_finite()) {
+            return Err(Error::Setting {
+                name: "offset",
+                value,
+                must_be: "finite",
+            });
+        }
+        Ok(self.map(|component| component.unscaled(offset, scale)))
+    }
+
+    /// `targets` are finite and as many as were predicted.
+    pub(crate) fn check_targets(&self, targets: MatRef<'_, f64>) -> Result<()> {
+        check_shape(targets, self.n_targets(), self.n_samples(), "targets")?;
+        check_finite(targets, "targets")
+    }
+
+    fn map(&self, change: impl Fn(&Component) -> Component) -> Self {
+        Self {
+            components: self.components.iter().map(change).collect(),
+            log_weights: self.log_weights.clone(),
+        }
+    }
+
+    /// Σ_c w_c value_c for each target and sample.
+    fn average(&self, value: impl Fn(&Component, usize, usize) -> f64) -> Mat<f64> {
+        let mut average = Mat::zeros(self.n_targets(), self.n_samples());
+        for (weight, component) in self.weighted_components() {
+            for sample in 0..self.n_samples() {
+                for target in 0..self.n_targets() {
+                    average[(target, sample)] += weight * value(component, target, sample);
+                }
+            }
+        }
+        average
+    }
+
+    fn average_covariance(&self, sample: usize, part: impl Fn(&Component) -> &Covariance) -> Mat<f64> {
+        let d = self.n_targets();
+        Mat::from_fn(d, d, |i, j| {
+            self.weighted_components()
+                .map(|(weight, c)| weight * part(c).entry(i, j, sample))
+                .sum()
+        })
+    }
+}
