@@ -12,17 +12,26 @@ use bayespc_data::{
     DataSource, Error, Location, catalogue, load_mnist, load_uci, locate_uci, parse_splits, standard_splits,
 };
 
-/// The folder of real data, if there is one.
+/// The folder of real data, if there is one; a folder that was named must be one.
 fn data_folder() -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let folder = std::env::var_os("BAYESPC_DATA").map_or_else(beside, PathBuf::from);
+    let named = std::env::var_os("BAYESPC_DATA").map(PathBuf::from);
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let folder = named.clone().unwrap_or(beside);
     if folder.join("uci").is_dir() {
         return Some(folder);
     }
-    eprintln!(
-        "SKIPPED: no benchmark data in {} (set BAYESPC_DATA)",
+    assert!(
+        named.is_none(),
+        "BAYESPC_DATA names {}, which has no folder `uci`",
         folder.display()
     );
+    // Not `eprintln!`, whose output a passing test does not show.
+    writeln!(
+        std::io::stderr(),
+        "SKIPPED: no benchmark data in {} (set BAYESPC_DATA)",
+        folder.display()
+    )
+    .unwrap();
     None
 }
 

@@ -4,6 +4,7 @@
 //! Index columns that pandas adds (`__index_level_0__`) are left out.
 
 use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -40,7 +41,7 @@ impl Reader {
             file: file.clone(),
             source,
         };
-        let reader = SerializedFileReader::new(input).map_err(wrong)?;
+        let reader = guarded(|| SerializedFileReader::new(input)).map_err(wrong)?;
         let metadata = reader.metadata().file_metadata();
         let n_rows = usize::try_from(metadata.num_rows()).unwrap_or(0);
         let fields: Vec<_> = metadata
@@ -100,7 +101,7 @@ impl Reader {
                 source,
             };
             let cut = || ParquetError::EOF(format!("{} of {} rows", self.n_read - 1, self.n_rows));
-            let row = iterator.next().ok_or_else(|| wrong(cut()))?.map_err(wrong)?;
+            let row = guarded(|| iterator.next().unwrap_or_else(|| Err(cut()))).map_err(wrong)?;
             let readable = columns
                 .iter_mut()
                 .filter(|column| !matches!(column.values, Values::Unsupported(_)));
@@ -216,6 +217,14 @@ fn kind(field: &Arc<Type>) -> Result<Kind, String> {
             .logical_type_ref()
             .map_or_else(|| format!("{physical}"), |logical| format!("{logical:?}"))),
     }
+}
+
+/// Turns a panic into an error: the parquet crate asserts what a damaged file may break.
+///
+/// What `work` leaves half done is not used again, since every error ends the reading.
+fn guarded<T>(work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|_| Err(ParquetError::General("damaged file".to_owned())))
 }
 
 fn is_pandas_index(name: &str) -> bool {
