@@ -26,12 +26,8 @@ fn data_folder() -> Option<PathBuf> {
         folder.display()
     );
     // Not `eprintln!`, whose output a passing test does not show.
-    writeln!(
-        std::io::stderr(),
-        "SKIPPED: no benchmark data in {} (set BAYESPC_DATA)",
-        folder.display()
-    )
-    .unwrap();
+    let message = format!("SKIPPED: no benchmark data in {} (set BAYESPC_DATA)\n", folder.display());
+    std::io::stderr().write_all(message.as_bytes()).unwrap();
     None
 }
 
