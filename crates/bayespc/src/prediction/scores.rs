@@ -88,23 +88,33 @@ fn integrated_half_spread(marginals: &[Marginal]) -> f64 {
     locations.dedup();
     let scale = marginals.iter().map(|m| m.scale).fold(0.0, f64::max);
     let tolerance = TOLERANCE * scale;
-    let integrand = |x: f64| {
-        let below = mixture_cdf(marginals, x);
-        below * (1.0 - below)
-    };
     let between: f64 = locations
         .windows(2)
-        .map(|ends| integral(&integrand, ends[0], ends[1], tolerance, MAX_DEPTH))
+        .map(|ends| integral(&|x| product(marginals, x), ends[0], ends[1], tolerance, MAX_DEPTH))
         .sum();
-    // x = end ± scale t/(1−t) maps a tail to 0 < t < 1.
-    let tail = |end: f64, direction: f64| {
+    // x = end − scale t/(1−t) maps the lower tail to 0 < t < 1.
+    let tail = |marginals: &[Marginal], end: f64| {
         let mapped = |t: f64| {
             let rest = 1.0 - t;
-            scale / (rest * rest) * integrand(end + direction * scale * t / rest)
+            scale / (rest * rest) * product(marginals, end - scale * t / rest)
         };
         integral(&mapped, 0.0, 1.0, tolerance, MAX_DEPTH)
     };
-    between + tail(locations[0], -1.0) + tail(locations[locations.len() - 1], 1.0)
+    // The upper tail is the lower tail of −Y, where F has all its digits and 1 − F would not.
+    let mirrored: Vec<Marginal> = marginals
+        .iter()
+        .map(|m| Marginal {
+            location: -m.location,
+            ..*m
+        })
+        .collect();
+    between + tail(marginals, locations[0]) + tail(&mirrored, -locations[locations.len() - 1])
+}
+
+/// F (1 − F) at x.
+fn product(marginals: &[Marginal], x: f64) -> f64 {
+    let below = mixture_cdf(marginals, x);
+    below * (1.0 - below)
 }
 
 /// Positive nodes of the 15-point Kronrod rule with its weights and those of the 7-point Gauss rule
