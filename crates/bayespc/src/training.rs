@@ -50,11 +50,7 @@ impl TrainingSettings {
     /// Check every setting.
     pub fn validate(&self) -> Result<()> {
         if self.batch_size == Some(0) {
-            return Err(Error::Setting {
-                name: "training.batch_size",
-                value: 0.0,
-                must_be: "at least 1",
-            });
+            return Err(Error::Setting { name: "training.batch_size", value: 0.0, must_be: "at least 1" });
         }
         if self.validate_every == 0 {
             return Err(Error::Setting {
@@ -195,12 +191,7 @@ pub fn fit<T: Real>(
                 since_best += 1;
             }
         }
-        let report = EpochReport {
-            epoch,
-            epochs: settings.epochs,
-            loss,
-            validation_density: density,
-        };
+        let report = EpochReport { epoch, epochs: settings.epochs, loss, validation_density: density };
         if control == Control::Stop || observer.epoch(&report, learner.as_ref())? == Control::Stop {
             progress.report.end = End::Stopped;
             break;
@@ -237,12 +228,7 @@ pub fn partial_fit<T: Real>(
     for samples in order.chunks(size) {
         step += 1;
         let batch = data.gather(samples);
-        let place = Step {
-            index: step,
-            total: None,
-            n_total: n_seen,
-            full_batch: false,
-        };
+        let place = Step { index: step, total: None, n_total: n_seen, full_batch: false };
         learner.learn(&batch.view(), &place, &mut rng)?;
     }
     Ok(step)

@@ -33,9 +33,7 @@ fn covariance(kind: usize, d: usize, n: usize, rng: &mut ChaCha8Rng) -> Covarian
         2 => Covariance::Diagonal(Mat::from_fn(d, n, |_, _| 0.1 + rng.random::<f64>())),
         _ => {
             let matrices: Vec<Mat<f64>> = (0..n).map(|_| positive_definite(d, rng)).collect();
-            Covariance::Full(Mat::from_fn(d * d, n, |ij, sample| {
-                matrices[sample][(ij % d, ij / d)]
-            }))
+            Covariance::Full(Mat::from_fn(d * d, n, |ij, sample| matrices[sample][(ij % d, ij / d)]))
         }
     }
 }
@@ -69,17 +67,11 @@ fn rng(seed: u64) -> ChaCha8Rng {
 }
 
 fn assert_close(found: MatRef<'_, f64>, expected: MatRef<'_, f64>, tolerance: f64) {
-    assert_eq!(
-        (found.nrows(), found.ncols()),
-        (expected.nrows(), expected.ncols())
-    );
+    assert_eq!((found.nrows(), found.ncols()), (expected.nrows(), expected.ncols()));
     for j in 0..found.ncols() {
         for i in 0..found.nrows() {
             let (a, b) = (found[(i, j)], expected[(i, j)]);
-            assert!(
-                (a - b).abs() <= tolerance * (1.0 + b.abs()),
-                "({i}, {j}): {a} and {b}"
-            );
+            assert!((a - b).abs() <= tolerance * (1.0 + b.abs()), "({i}, {j}): {a} and {b}");
         }
     }
 }
@@ -321,10 +313,7 @@ fn draws_have_the_mean_and_the_total_covariance() {
         for i in 0..d {
             let found = draws.iter().map(|y| y[(i, sample)]).sum::<f64>() / count;
             let tolerance = 5.0 * (covariance[(i, i)] / count).sqrt();
-            assert!(
-                (found - mean[(i, sample)]).abs() < tolerance,
-                "mean {found} ± {tolerance}"
-            );
+            assert!((found - mean[(i, sample)]).abs() < tolerance, "mean {found} ± {tolerance}");
             for j in 0..=i {
                 let product = |y: &Mat<f64>| {
                     (y[(i, sample)] - mean[(i, sample)]) * (y[(j, sample)] - mean[(j, sample)])
@@ -347,20 +336,12 @@ fn draws_have_the_mean_and_the_total_covariance() {
 #[test]
 fn crps_matches_scipy() {
     let of = |location: f64, scale: f64, dof: f64| {
-        let variance = if dof.is_finite() {
-            scale * scale * dof / (dof - 2.0)
-        } else {
-            scale * scale
-        };
+        let variance = if dof.is_finite() { scale * scale * dof / (dof - 2.0) } else { scale * scale };
         Predictive::from_component(Component {
             mean: Mat::from_fn(1, 1, |_, _| location),
             aleatoric: Covariance::Shared(Mat::from_fn(1, 1, |_, _| variance)),
             epistemic: Covariance::Zero,
-            dof: if dof.is_finite() {
-                Dof::Shared(dof)
-            } else {
-                Dof::Normal
-            },
+            dof: if dof.is_finite() { Dof::Shared(dof) } else { Dof::Normal },
         })
         .unwrap()
     };
@@ -368,16 +349,8 @@ fn crps_matches_scipy() {
         predictive.crps(Mat::from_fn(1, 1, |_, _| y).as_ref()).unwrap()[(0, 0)]
     };
     let infinity = f64::INFINITY;
-    assert_relative_eq!(
-        crps(&of(0.3, 1.7, infinity), 1.1),
-        0.544_760_009_797_622_1,
-        max_relative = 1e-10
-    );
-    assert_relative_eq!(
-        crps(&of(0.3, 1.7, 5.5), -2.0),
-        1.451_842_263_060_971,
-        max_relative = 1e-10
-    );
+    assert_relative_eq!(crps(&of(0.3, 1.7, infinity), 1.1), 0.544_760_009_797_622_1, max_relative = 1e-10);
+    assert_relative_eq!(crps(&of(0.3, 1.7, 5.5), -2.0), 1.451_842_263_060_971, max_relative = 1e-10);
     let pair = Predictive::mixture(vec![of(-1.0, 0.5, infinity), of(2.0, 1.5, infinity)]).unwrap();
     let normals = Predictive::mixture(vec![pair, of(0.4, 0.2, infinity)]).unwrap();
     assert_relative_eq!(crps(&normals, 0.7), 0.294_062_235_486_971_9, max_relative = 1e-10);
@@ -418,29 +391,15 @@ fn a_point_prediction_has_quantiles_and_scores_but_no_density() {
     })
     .unwrap();
     let targets = Mat::from_fn(2, 1, |_, _| 3.0);
-    assert!(matches!(
-        point.log_density(targets.as_ref()),
-        Err(Error::NotPositiveDefinite { pivot: 0, .. })
-    ));
-    assert!(matches!(
-        point.class_probabilities(1.0),
-        Err(Error::NotPositiveDefinite { .. })
-    ));
-    assert_close(
-        point.quantile(&[0.2]).unwrap()[0].as_ref(),
-        point.mean().as_ref(),
-        0.0,
-    );
+    assert!(matches!(point.log_density(targets.as_ref()), Err(Error::NotPositiveDefinite { pivot: 0, .. })));
+    assert!(matches!(point.class_probabilities(1.0), Err(Error::NotPositiveDefinite { .. })));
+    assert_close(point.quantile(&[0.2]).unwrap()[0].as_ref(), point.mean().as_ref(), 0.0);
     assert_close(
         point.crps(targets.as_ref()).unwrap().as_ref(),
         Mat::from_fn(2, 1, |i, _| 3.0 - i as f64).as_ref(),
         0.0,
     );
-    assert_close(
-        point.sample(1, &mut rng(0))[0].as_ref(),
-        point.mean().as_ref(),
-        0.0,
-    );
+    assert_close(point.sample(1, &mut rng(0))[0].as_ref(), point.mean().as_ref(), 0.0);
 }
 
 /// Draws without noise: the mixture is a set of points, whose median is a point and not between two.
@@ -471,103 +430,32 @@ fn wrong_shapes_and_values_are_typed_errors() {
         dof: Dof::Normal,
     };
     let error = |component| Predictive::from_component(component).unwrap_err();
-    let wrong = Component {
-        epistemic: Covariance::Full(Mat::zeros(3, 3)),
-        ..good()
-    };
+    let wrong = Component { epistemic: Covariance::Full(Mat::zeros(3, 3)), ..good() };
     assert!(matches!(
         error(wrong),
-        Error::Shape {
-            what: "epistemic covariance",
-            axis: "rows",
-            found: 3,
-            expected: 4
-        }
+        Error::Shape { what: "epistemic covariance", axis: "rows", found: 3, expected: 4 }
     ));
-    let wrong = Component {
-        dof: Dof::PerSample(vec![5.0; 2]),
-        ..good()
-    };
-    assert!(matches!(
-        error(wrong),
-        Error::Shape {
-            what: "degrees of freedom",
-            found: 2,
-            expected: 3,
-            ..
-        }
-    ));
-    let wrong = Component {
-        dof: Dof::Shared(2.0),
-        ..good()
-    };
+    let wrong = Component { dof: Dof::PerSample(vec![5.0; 2]), ..good() };
+    assert!(matches!(error(wrong), Error::Shape { what: "degrees of freedom", found: 2, expected: 3, .. }));
+    let wrong = Component { dof: Dof::Shared(2.0), ..good() };
     assert!(matches!(error(wrong), Error::DegreesOfFreedom { bound: 2.0, .. }));
-    let wrong = Component {
-        mean: Mat::from_fn(2, 3, |_, _| f64::NAN),
-        ..good()
-    };
-    assert!(matches!(
-        error(wrong),
-        Error::NotFinite {
-            what: "predicted mean",
-            ..
-        }
-    ));
-    let wrong = Component {
-        epistemic: Covariance::Diagonal(Mat::from_fn(2, 3, |_, _| -1.0)),
-        ..good()
-    };
-    assert!(matches!(
-        error(wrong),
-        Error::NotPositiveDefinite {
-            what: "epistemic covariance",
-            pivot: 0
-        }
-    ));
+    let wrong = Component { mean: Mat::from_fn(2, 3, |_, _| f64::NAN), ..good() };
+    assert!(matches!(error(wrong), Error::NotFinite { what: "predicted mean", .. }));
+    let wrong = Component { epistemic: Covariance::Diagonal(Mat::from_fn(2, 3, |_, _| -1.0)), ..good() };
+    assert!(matches!(error(wrong), Error::NotPositiveDefinite { what: "epistemic covariance", pivot: 0 }));
     assert!(matches!(Predictive::new(Vec::new()), Err(Error::Empty { .. })));
-    let other = Component {
-        mean: Mat::zeros(2, 4),
-        ..good()
-    };
-    assert!(matches!(
-        Predictive::new(vec![good(), other]),
-        Err(Error::Shape { axis: "columns", .. })
-    ));
+    let other = Component { mean: Mat::zeros(2, 4), ..good() };
+    assert!(matches!(Predictive::new(vec![good(), other]), Err(Error::Shape { axis: "columns", .. })));
 
     let predictive = Predictive::from_component(good()).unwrap();
     assert!(matches!(
         predictive.log_density(Mat::zeros(2, 2).as_ref()),
         Err(Error::Shape { what: "targets", .. })
     ));
-    assert!(matches!(
-        predictive.quantile(&[0.5, 1.0]),
-        Err(Error::Setting { name: "quantile", .. })
-    ));
-    assert!(matches!(
-        predictive.interval(0.0),
-        Err(Error::Setting { name: "coverage", .. })
-    ));
-    assert!(matches!(
-        predictive.class_probabilities(0.0),
-        Err(Error::Setting {
-            name: "temperature",
-            ..
-        })
-    ));
-    assert!(matches!(
-        predictive.unscale(&[0.0], &[1.0]),
-        Err(Error::Shape { what: "offset", .. })
-    ));
-    assert!(matches!(
-        predictive.unscale(&[0.0; 2], &[1.0, 0.0]),
-        Err(Error::Setting { name: "scale", .. })
-    ));
-    assert!(matches!(
-        predictive.select(&[3]),
-        Err(Error::Shape {
-            found: 3,
-            expected: 4,
-            ..
-        })
-    ));
+    assert!(matches!(predictive.quantile(&[0.5, 1.0]), Err(Error::Setting { name: "quantile", .. })));
+    assert!(matches!(predictive.interval(0.0), Err(Error::Setting { name: "coverage", .. })));
+    assert!(matches!(predictive.class_probabilities(0.0), Err(Error::Setting { name: "temperature", .. })));
+    assert!(matches!(predictive.unscale(&[0.0], &[1.0]), Err(Error::Shape { what: "offset", .. })));
+    assert!(matches!(predictive.unscale(&[0.0; 2], &[1.0, 0.0]), Err(Error::Setting { name: "scale", .. })));
+    assert!(matches!(predictive.select(&[3]), Err(Error::Shape { found: 3, expected: 4, .. })));
 }

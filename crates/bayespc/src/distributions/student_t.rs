@@ -31,11 +31,7 @@ impl MultivariateT {
     /// t_k(μ, S) with `dof` k, `mean` μ (`d × 1`) and `scale` S (`d × d`).
     pub fn new(dof: f64, mean: Mat<f64>, scale: MatRef<'_, f64>) -> Result<Self> {
         if dof.is_nan() || dof <= 0.0 {
-            return Err(Error::DegreesOfFreedom {
-                what: "multivariate t",
-                dof,
-                bound: 0.0,
-            });
+            return Err(Error::DegreesOfFreedom { what: "multivariate t", dof, bound: 0.0 });
         }
         let d = mean.nrows();
         for (what, axis, found, expected) in [
@@ -44,31 +40,17 @@ impl MultivariateT {
             ("scale", "columns", scale.ncols(), d),
         ] {
             if found != expected {
-                return Err(Error::Shape {
-                    what,
-                    axis,
-                    found,
-                    expected,
-                });
+                return Err(Error::Shape { what, axis, found, expected });
             }
         }
-        Ok(Self {
-            dof,
-            mean,
-            scale_chol: Cholesky::new(scale, "scale of multivariate t")?,
-        })
+        Ok(Self { dof, mean, scale_chol: Cholesky::new(scale, "scale of multivariate t")? })
     }
 
     /// log p of each column of `values`, `d × n`.
     pub fn log_density(&self, values: MatRef<'_, f64>) -> Result<Vec<f64>> {
         let d = self.mean.nrows();
         if values.nrows() != d {
-            return Err(Error::Shape {
-                what: "values",
-                axis: "rows",
-                found: values.nrows(),
-                expected: d,
-            });
+            return Err(Error::Shape { what: "values", axis: "rows", found: values.nrows(), expected: d });
         }
         let mut whitened = Mat::from_fn(d, values.ncols(), |i, j| values[(i, j)] - self.mean[(i, 0)]);
         self.scale_chol.solve_lower_in_place(whitened.as_mut());
@@ -81,11 +63,7 @@ impl MultivariateT {
     /// A draw, `d × 1`.
     pub fn sample(&self, rng: &mut dyn Rng) -> Mat<f64> {
         let normal: Mat<f64> = Mat::from_fn(self.mean.nrows(), 1, |_, _| StandardNormal.sample(rng));
-        let spread = if self.dof.is_finite() {
-            (self.dof / chi_squared(self.dof, rng)).sqrt()
-        } else {
-            1.0
-        };
+        let spread = if self.dof.is_finite() { (self.dof / chi_squared(self.dof, rng)).sqrt() } else { 1.0 };
         &self.mean + faer::Scale(spread) * (self.scale_chol.lower() * normal)
     }
 
@@ -98,11 +76,7 @@ impl MultivariateT {
                 bound: 2.0,
             });
         }
-        let inflation = if self.dof.is_finite() {
-            self.dof / (self.dof - 2.0)
-        } else {
-            1.0
-        };
+        let inflation = if self.dof.is_finite() { self.dof / (self.dof - 2.0) } else { 1.0 };
         Ok(faer::Scale(inflation) * (self.scale_chol.lower() * self.scale_chol.lower().transpose()))
     }
 }
@@ -115,11 +89,7 @@ pub(crate) fn log_normaliser(d: usize, dof: f64) -> f64 {
     (0..d)
         .map(|i| {
             let raised = dof + i as f64;
-            let ratio = if dof.is_finite() {
-                0.5 * (i as f64 / dof).ln_1p()
-            } else {
-                0.0
-            };
+            let ratio = if dof.is_finite() { 0.5 * (i as f64 / dof).ln_1p() } else { 0.0 };
             student_t_ln_pdf(0.0, raised) + ratio
         })
         .sum()
@@ -137,9 +107,7 @@ pub(crate) fn log_kernel(d: usize, dof: f64, squared_distance: f64, denominator:
 
 /// A draw from χ²_k, for finite k > 0.
 pub(crate) fn chi_squared(dof: f64, rng: &mut dyn Rng) -> f64 {
-    ChiSquared::new(dof)
-        .expect("degrees of freedom are checked to be positive")
-        .sample(rng)
+    ChiSquared::new(dof).expect("degrees of freedom are checked to be positive").sample(rng)
 }
 
 #[cfg(test)]
@@ -224,10 +192,7 @@ mod tests {
                 let mean = products.iter().sum::<f64>() / f64::from(n);
                 let square = products.iter().map(|p| (p - mean).powi(2)).sum::<f64>() / f64::from(n);
                 let tolerance = 5.0 * (square / f64::from(n)).sqrt();
-                assert!(
-                    (mean - covariance[(i, j)]).abs() < tolerance,
-                    "{i} {j}: {mean} {tolerance}"
-                );
+                assert!((mean - covariance[(i, j)]).abs() < tolerance, "{i} {j}: {mean} {tolerance}");
             }
             let mean = draws.iter().map(|y| y[(i, 0)]).sum::<f64>() / f64::from(n);
             let tolerance = 5.0 * (covariance[(i, i)] / f64::from(n)).sqrt();
@@ -237,21 +202,13 @@ mod tests {
 
     #[test]
     fn what_does_not_exist_is_an_error() {
-        assert!(matches!(
-            example(2.0).covariance(),
-            Err(Error::DegreesOfFreedom { bound: 2.0, .. })
-        ));
+        assert!(matches!(example(2.0).covariance(), Err(Error::DegreesOfFreedom { bound: 2.0, .. })));
         let scale = Mat::from_fn(1, 1, |_, _| 1.0);
         assert!(MultivariateT::new(0.0, column(&[0.0]), scale.as_ref()).is_err());
         assert!(MultivariateT::new(f64::NAN, column(&[0.0]), scale.as_ref()).is_err());
         assert!(matches!(
             MultivariateT::new(3.0, column(&[0.0, 1.0]), scale.as_ref()),
-            Err(Error::Shape {
-                what: "scale",
-                axis: "rows",
-                found: 1,
-                expected: 2
-            })
+            Err(Error::Shape { what: "scale", axis: "rows", found: 1, expected: 2 })
         ));
     }
 }

@@ -10,7 +10,7 @@
 //! Λ is the curvature of the head's log-likelihood (⟨Σ_L⁻¹⟩ for the Gaussian head). Then Σ_l ⊗ V_l is the
 //! Kronecker-factored Laplace posterior of the network. The ridge bounds directions without feedback.
 
-use faer::{Accum, Mat};
+use faer::{Accum, Mat, MatRef};
 use rayon::prelude::*;
 
 use super::hebbian::Hebbian;
@@ -32,7 +32,7 @@ const SPANS: usize = 8;
 
 /// Settle every posterior on the data it was trained on.
 pub fn finalise<T: Real>(network: &mut Network<T>, data: &Dataset<'_, T>) -> Result<()> {
-    let stats = over_spans(data, |span| statistics(network, data, span))?
+    let stats = over_spans(data, |span| Ok(statistics(network, data, span)))?
         .into_iter()
         .reduce(|mut sum, part| {
             sum.merge(&part).expect("spans of one network have one shape");
@@ -50,11 +50,7 @@ pub fn finalise<T: Real>(network: &mut Network<T>, data: &Dataset<'_, T>) -> Res
         let mut natural = layer.natural();
         let dof = natural.dof();
         let covariance = Cholesky::new(precision.as_ref(), "the hidden precision")?.inverse();
-        set_inv_scale(
-            &mut natural,
-            layer.mean().to_owned(),
-            &(covariance * faer::Scale(dof)),
-        );
+        set_inv_scale(&mut natural, layer.mean(), &(covariance * faer::Scale(dof)));
         layer.set_natural(natural)?;
     }
     network.set_hidden_noise(false);
@@ -68,42 +64,25 @@ fn over_spans<T: Real, R: Send>(
 ) -> Result<Vec<R>> {
     let length = data.len().div_ceil(SPANS).max(CHUNK);
     let starts: Vec<usize> = (0..data.len()).step_by(length).collect();
-    starts
-        .into_par_iter()
-        .map(|start| work(start..(start + length).min(data.len())))
-        .collect()
+    starts.into_par_iter().map(|start| work(start..(start + length).min(data.len()))).collect()
 }
 
 fn chunks(span: std::ops::Range<usize>) -> impl Iterator<Item = (usize, usize)> {
-    span.clone()
-        .step_by(CHUNK)
-        .map(move |start| (start, CHUNK.min(span.end - start)))
+    span.clone().step_by(CHUNK).map(move |start| (start, CHUNK.min(span.end - start)))
 }
 
 /// Statistics of (φ̂, working target) over a span; only those of the output layer use the targets.
-fn statistics<T: Real>(
-    network: &Network<T>,
-    data: &Dataset<'_, T>,
-    span: std::ops::Range<usize>,
-) -> Result<Hebbian> {
+fn statistics<T: Real>(network: &Network<T>, data: &Dataset<'_, T>, span: std::ops::Range<usize>) -> Hebbian {
     let means = network.means();
     let head = network.settings().head.head();
     let mut stats = Hebbian::new(network);
     for (start, n) in chunks(span) {
         let mut activities = Activities::new(&network.widths(), n);
-        activities.forward(
-            &means,
-            network.settings().activation,
-            data.input().subcols(start, n),
-        );
+        activities.forward(&means, network.settings().activation, data.input().subcols(start, n));
         let top = activities.post.len() - 1;
         let mut response = Response::zeros(network.output().d_activity(), network.output().blocks().len(), n);
         let target: Mat<f64> = cast(data.target().subcols(start, n));
-        head.respond(
-            cast(activities.post[top].as_ref()).as_ref(),
-            target.as_ref(),
-            &mut response,
-        );
+        head.respond(cast(activities.post[top].as_ref()).as_ref(), target.as_ref(), &mut response);
         activities.post[top] = cast(response.targets.as_ref());
         stats.accumulate(
             &activities,
@@ -111,30 +90,20 @@ fn statistics<T: Real>(
             data.weights().map(|w| &w[start..start + n]),
         );
     }
-    Ok(stats)
+    stats
 }
 
 fn settle_weights<T: Real>(network: &mut Network<T>, stats: &Hebbian) -> Result<()> {
     for (layer, stats) in network.hidden_mut().iter_mut().zip(stats.hidden()) {
-        let natural = kept_mean(
-            layer.prior(),
-            layer.mean().to_owned(),
-            stats.pre_pre.clone(),
-            stats.count,
-        );
+        let natural = kept_mean(layer.prior(), layer.mean(), &stats.pre_pre, stats.count);
         layer.set_natural(natural)?;
     }
     let specs = network.output().specs().to_vec();
     network.output_mut().update(|b, block| {
         let stats = &stats.output()[b];
         if specs[b].unit_noise {
-            let mut natural = kept_mean(
-                block.prior(),
-                block.mean().to_owned(),
-                stats.pre_pre.clone(),
-                stats.count,
-            );
-            let mean = block.mean().to_owned();
+            let mut natural = kept_mean(block.prior(), block.mean(), &stats.pre_pre, stats.count);
+            let mean = block.mean();
             // ⟨Σ⟩ = Ψ⁻¹/(ν−d−1) = I
             let pinned = natural.dof() - block.d_post() as f64 - 1.0;
             set_inv_scale(&mut natural, mean, &scaled_identity(block.d_post(), pinned));
@@ -146,7 +115,7 @@ fn settle_weights<T: Real>(network: &mut Network<T>, stats: &Hebbian) -> Result<
 }
 
 /// η with η₁ = η⁰₁ + Σ φφᵀ and the mean as it is.
-fn kept_mean(prior: &NaturalParams, mean: Mat<f64>, pre_pre: Mat<f64>, count: f64) -> NaturalParams {
+fn kept_mean(prior: &NaturalParams, mean: MatRef<'_, f64>, pre_pre: &Mat<f64>, count: f64) -> NaturalParams {
     let mut natural = prior.clone();
     natural.pre_pre += pre_pre;
     mirror_lower(natural.pre_pre.as_mut());
@@ -157,8 +126,8 @@ fn kept_mean(prior: &NaturalParams, mean: Mat<f64>, pre_pre: Mat<f64>, count: f6
 }
 
 /// Set Ψ⁻¹ and the mean, given η₁ and η₄.
-fn set_inv_scale(natural: &mut NaturalParams, mean: Mat<f64>, inv_scale: &Mat<f64>) {
-    natural.post_pre = &mean * &natural.pre_pre;
+fn set_inv_scale(natural: &mut NaturalParams, mean: MatRef<'_, f64>, inv_scale: &Mat<f64>) {
+    natural.post_pre = mean * &natural.pre_pre;
     natural.post_post = inv_scale + &natural.post_pre * mean.transpose();
 }
 
@@ -171,11 +140,8 @@ fn hidden_curvature<T: Real>(network: &Network<T>, data: &Dataset<'_, T>) -> Res
     let precision = network.posteriors()?.output_precision();
     let root = Cholesky::new(precision.as_ref(), "the output precision")?;
     let parts = over_spans(data, |span| {
-        let mut sums: Vec<Mat<f64>> = network
-            .hidden()
-            .iter()
-            .map(|l| Mat::zeros(l.d_post(), l.d_post()))
-            .collect();
+        let mut sums: Vec<Mat<f64>> =
+            network.hidden().iter().map(|l| Mat::zeros(l.d_post(), l.d_post())).collect();
         for (start, n) in chunks(span) {
             let mut activities = Activities::new(&network.widths(), n);
             activities.forward(&means, activation, data.input().subcols(start, n));
@@ -186,10 +152,7 @@ fn hidden_curvature<T: Real>(network: &Network<T>, data: &Dataset<'_, T>) -> Res
                 head.curvature_root(output.as_ref(), root.lower(), k, seed.as_mut());
                 if let Some(weights) = data.weights() {
                     for (j, weight) in weights[start..start + n].iter().enumerate() {
-                        seed.as_mut()
-                            .col_mut(j)
-                            .iter_mut()
-                            .for_each(|s| *s *= weight.sqrt());
+                        seed.as_mut().col_mut(j).iter_mut().for_each(|s| *s *= weight.sqrt());
                     }
                 }
                 let mut feedback: Mat<T> = cast(seed.as_ref());
@@ -202,11 +165,8 @@ fn hidden_curvature<T: Real>(network: &Network<T>, data: &Dataset<'_, T>) -> Res
         }
         Ok(sums)
     })?;
-    let mut total: Vec<Mat<f64>> = network
-        .hidden()
-        .iter()
-        .map(|l| Mat::zeros(l.d_post(), l.d_post()))
-        .collect();
+    let mut total: Vec<Mat<f64>> =
+        network.hidden().iter().map(|l| Mat::zeros(l.d_post(), l.d_post())).collect();
     for part in parts {
         for (sum, part) in total.iter_mut().zip(part) {
             *sum += part;
@@ -238,7 +198,7 @@ pub(crate) fn slopes<T: Real>(
 
 /// g_l = f′(ẑ_l) ⊙ (M_{l+1}ᵀ g_{l+1})_{without bias}.
 pub(crate) fn back_one<T: Real>(
-    mean_above: faer::MatRef<'_, T>,
+    mean_above: MatRef<'_, T>,
     slope: &Mat<T>,
     feedback_above: &Mat<T>,
 ) -> Mat<T> {
@@ -251,6 +211,6 @@ pub(crate) fn back_one<T: Real>(
         feedback_above.as_ref(),
         T::one(),
     );
-    faer::zip!(&mut feedback, slope).for_each(|faer::unzip!(g, s)| *g = *g * *s);
+    faer::zip!(&mut feedback, slope).for_each(|faer::unzip!(g, s)| *g *= *s);
     feedback
 }
