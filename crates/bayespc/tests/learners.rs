@@ -41,7 +41,7 @@ fn smoke_yacht() {
     };
     let settings = NetworkSettings::default();
     let network = Network::<f64>::new(&settings, x.nrows(), 1, &mut init_rng(0)).unwrap();
-    let mut learner: Box<dyn Learner<f64>> = Box::new(Bpc::new(network, Rule::default()).unwrap());
+    let mut learner = Bpc::new(network, Rule::default()).unwrap();
     let data = Dataset::new(x.as_ref(), y.as_ref()).unwrap();
     let start = std::time::Instant::now();
     let report = fit(&mut learner, &data, &TrainingSettings::default(), &mut Silent).unwrap();

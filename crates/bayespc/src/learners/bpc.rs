@@ -235,8 +235,4 @@ impl<T: Real> Learner<T> for Bpc<T> {
     fn predict(&self, input: MatRef<'_, T>, method: Method) -> Result<Predictive> {
         prediction::predict(&self.network, input, method)
     }
-
-    fn boxed_clone(&self) -> Box<dyn Learner<T>> {
-        Box::new(self.clone())
-    }
 }

@@ -21,7 +21,7 @@ use crate::heads::Response;
 use crate::linalg::{
     Cholesky, cast, mirror_lower, product_into, scaled_identity, symmetric_product_into, trace,
 };
-use crate::network::{Activities, Network};
+use crate::network::{Activities, Layer, Network};
 use crate::real::Real;
 
 /// Samples that pass through the network at a time.
@@ -41,6 +41,41 @@ pub fn finalise<T: Real>(network: &mut Network<T>, data: &Dataset<'_, T>) -> Res
         .unwrap_or_else(|| Hebbian::new(network));
     settle_weights(network, &stats)?;
     let curvature = hidden_curvature(network, data)?;
+    settle_metric(network, curvature)
+}
+
+/// The same for a stream, whose earlier samples are gone: the column precisions are those the stream has
+/// built up, and the curvature of `data`, a `share` of all samples so far, joins the `earlier` one.
+pub fn settle_stream<T: Real>(
+    network: &mut Network<T>,
+    data: &Dataset<'_, T>,
+    earlier: &[Mat<f64>],
+    share: f64,
+) -> Result<()> {
+    let specs = network.output().specs().to_vec();
+    network.output_mut().update(|b, block| if specs[b].unit_noise { pin_noise(block) } else { Ok(()) })?;
+    let mut curvature = hidden_curvature(network, data)?;
+    for (new, old) in curvature.iter_mut().zip(earlier) {
+        faer::zip!(new, old).for_each(|faer::unzip!(new, old)| *new = (1.0 - share) * *old + share * *new);
+    }
+    settle_metric(network, curvature)
+}
+
+/// F_l of a settled network, from ⟨Σ_l⁻¹⟩ = F_l + tr(F_l)/d_l · I.
+pub fn hidden_curvature_of<T: Real>(network: &Network<T>) -> Result<Vec<Mat<f64>>> {
+    network
+        .hidden()
+        .iter()
+        .map(|layer| {
+            let precision = layer.posterior()?.expected_precision();
+            let ridge = 0.5 * trace(precision.as_ref()) / layer.d_post() as f64;
+            Ok(precision - scaled_identity(layer.d_post(), ridge))
+        })
+        .collect()
+}
+
+/// ⟨Σ_l⁻¹⟩ = F_l + tr(F_l)/d_l · I, stored as Ψ_l = ⟨Σ_l⁻¹⟩/ν_l with M kept.
+fn settle_metric<T: Real>(network: &mut Network<T>, curvature: Vec<Mat<f64>>) -> Result<()> {
     for (layer, curvature) in network.hidden_mut().iter_mut().zip(curvature) {
         let d = layer.d_post();
         // A layer without any feedback has no curvature; its weights cannot reach the output anyway.
@@ -55,6 +90,14 @@ pub fn finalise<T: Real>(network: &mut Network<T>, data: &Dataset<'_, T>) -> Res
     }
     network.set_hidden_noise(false);
     Ok(())
+}
+
+/// ⟨Σ⟩ = Ψ⁻¹/(ν−d−1) = I, for blocks whose sample weights carry the noise.
+fn pin_noise<T: Real>(block: &mut Layer<T>) -> Result<()> {
+    let mut natural = block.natural();
+    let pinned = natural.dof() - block.d_post() as f64 - 1.0;
+    set_inv_scale(&mut natural, block.mean(), &scaled_identity(block.d_post(), pinned));
+    block.set_natural(natural)
 }
 
 /// Run `work` on a fixed division of the samples, in parallel; results in order.
@@ -102,12 +145,9 @@ fn settle_weights<T: Real>(network: &mut Network<T>, stats: &Hebbian) -> Result<
     network.output_mut().update(|b, block| {
         let stats = &stats.output()[b];
         if specs[b].unit_noise {
-            let mut natural = kept_mean(block.prior(), block.mean(), &stats.pre_pre, stats.count);
-            let mean = block.mean();
-            // ⟨Σ⟩ = Ψ⁻¹/(ν−d−1) = I
-            let pinned = natural.dof() - block.d_post() as f64 - 1.0;
-            set_inv_scale(&mut natural, mean, &scaled_identity(block.d_post(), pinned));
-            block.set_natural(natural)
+            let natural = kept_mean(block.prior(), block.mean(), &stats.pre_pre, stats.count);
+            block.set_natural(natural)?;
+            pin_noise(block)
         } else {
             block.blend(stats, 1.0, 1.0)
         }
