@@ -1,0 +1,425 @@
+//! Everything that can be wrong with a file, a table or a download, one variant per cause.
+//!
+//! Rows are counted from 1 and without the header, as a reader of the file would count them.
+
+use std::path::PathBuf;
+
+/// The crate's error.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file could not be read or written.
+    #[error("{path}: {source}", path = .path.display())]
+    Io {
+        /// Which file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// No data set of this name is known.
+    #[error("no data set is called `{name}` (known: {known})")]
+    UnknownDataset {
+        /// What was asked for.
+        name: String,
+        /// The names there are, comma-separated.
+        known: String,
+    },
+    /// The data set is not part of the program.
+    #[error("data set `{name}` is not built in: load it from a folder, the cache or the network")]
+    NotBuiltIn {
+        /// What was asked for.
+        name: String,
+    },
+    /// A data set is in no folder, and downloading is off.
+    #[error(
+        "data set file `{file}` not found (looked in: {looked}): put it into {put}, or name a folder that holds it in BAYESPC_DATA, or allow downloading",
+        put = .put.display()
+    )]
+    NotFound {
+        /// Name of the file as published.
+        file: String,
+        /// Folders that were searched.
+        looked: String,
+        /// Where the file may be put by hand.
+        put: PathBuf,
+    },
+    /// No source delivered the file.
+    #[error(
+        "could not download `{file}`: {tried}; get it by hand and put it into {put}, or name a folder that holds it in BAYESPC_DATA",
+        tried = .causes.iter().map(|(url, cause)| format!("{url}: {cause}")).collect::<Vec<_>>().join("; "),
+        put = .put.display()
+    )]
+    Download {
+        /// Name of the file as published.
+        file: String,
+        /// Each address tried, with what went wrong there.
+        causes: Vec<(String, DownloadError)>,
+        /// Where the file may be put by hand.
+        put: PathBuf,
+    },
+    /// A file does not hold the bytes that were published.
+    #[error(
+        "{path} is not the published file (SHA-256 {found}, expected {expected}): remove it and try again",
+        path = .path.display()
+    )]
+    Checksum {
+        /// Which file.
+        path: PathBuf,
+        /// SHA-256 of its content.
+        found: String,
+        /// SHA-256 of the published content.
+        expected: String,
+    },
+    /// A benchmark table does not hold the benchmark's values in the benchmark's order.
+    #[error(
+        "{file} is not the `{name}` benchmark table: its values or their order differ, so results would not compare; remove it to use the published file"
+    )]
+    NotBenchmark {
+        /// Which file.
+        file: String,
+        /// Which data set.
+        name: &'static str,
+    },
+    /// A published file cannot be turned into the benchmark table.
+    #[error("{file}: {problem}")]
+    Format {
+        /// Which file.
+        file: String,
+        /// What is wrong with it.
+        problem: FormatError,
+    },
+    /// A table without a single byte or row of header.
+    #[error("{file} is empty")]
+    EmptyFile {
+        /// Which file.
+        file: String,
+    },
+    /// A table that ends after its header.
+    #[error("{file} has a header but no rows")]
+    NoRows {
+        /// Which file.
+        file: String,
+    },
+    /// A row has more or fewer cells than the header.
+    #[error("{file}, row {row} (header not counted) has {found} cells, the header has {expected}")]
+    RaggedRow {
+        /// Which file.
+        file: String,
+        /// Data row, from 1.
+        row: usize,
+        /// Cells in this row.
+        found: usize,
+        /// Cells in the header.
+        expected: usize,
+    },
+    /// Two columns have the same name.
+    #[error("{file} has two columns called `{column}`")]
+    DuplicateColumn {
+        /// Which file.
+        file: String,
+        /// The name.
+        column: String,
+    },
+    /// A column has no name.
+    #[error(
+        "{file}, column {position} has no name (a row number written by pandas? write the file with `index=False`)"
+    )]
+    UnnamedColumn {
+        /// Which file.
+        file: String,
+        /// Column, from 1.
+        position: usize,
+    },
+    /// A cell is not UTF-8 text.
+    #[error("{file}, {place} is not UTF-8 text: save the file as UTF-8", place = place(*.row, *.column))]
+    NotUtf8 {
+        /// Which file.
+        file: String,
+        /// Data row, from 1; 0 is the header.
+        row: usize,
+        /// Column, from 1.
+        column: usize,
+    },
+    /// The CSV syntax is broken.
+    #[error("{file}: {source}")]
+    Csv {
+        /// Which file.
+        file: String,
+        /// What the parser said.
+        source: csv::Error,
+    },
+    /// The Parquet file is broken.
+    #[error("{file}: {source}")]
+    Parquet {
+        /// Which file.
+        file: String,
+        /// What the parser said.
+        source: parquet::errors::ParquetError,
+    },
+    /// The file name tells no known format.
+    #[error("{file}: the name must end in .csv, .tsv, .txt or .parquet")]
+    UnknownFormat {
+        /// Which file.
+        file: String,
+    },
+    /// A column holds dates, bytes or nested values.
+    #[error(
+        "{file}, column `{column}` has type {kind}, which is neither number, text nor boolean: convert or ignore it"
+    )]
+    UnsupportedColumn {
+        /// Which file.
+        file: String,
+        /// Which column.
+        column: String,
+        /// Its type in the file.
+        kind: String,
+    },
+    /// A column that is needed is not there.
+    #[error("{file} has no column `{column}` (its columns: {present})")]
+    MissingColumn {
+        /// Which file.
+        file: String,
+        /// The name.
+        column: String,
+        /// The names there are, comma-separated.
+        present: String,
+    },
+    /// A cell is empty or marked as missing.
+    #[error(
+        "{file}, row {row} (header not counted), column `{column}`: the value is missing (fill it in, or ask for imputation, which never applies to a target)"
+    )]
+    MissingValue {
+        /// Which file.
+        file: String,
+        /// Data row, from 1.
+        row: usize,
+        /// Which column.
+        column: String,
+    },
+    /// A column has no value at all.
+    #[error("{file}, column `{column}` has no values: fill it in or ignore it")]
+    AllMissing {
+        /// Which file.
+        file: String,
+        /// Which column.
+        column: String,
+    },
+    /// A cell is ±∞ or too large for a double.
+    #[error("{file}, row {row} (header not counted), column `{column}`: {value} is not finite")]
+    NotFinite {
+        /// Which file.
+        file: String,
+        /// Data row, from 1.
+        row: usize,
+        /// Which column.
+        column: String,
+        /// The culprit.
+        value: f64,
+    },
+    /// A cell should be of another type.
+    #[error("{file}, row {row} (header not counted), column `{column}`: `{value}` is not a {expected}")]
+    WrongType {
+        /// Which file.
+        file: String,
+        /// Data row, from 1.
+        row: usize,
+        /// Which column.
+        column: String,
+        /// The culprit.
+        value: String,
+        /// `number` or `boolean`.
+        expected: &'static str,
+    },
+    /// Nearly all cells of a column are numbers, but not this one.
+    #[error(
+        "{file}, row {row} (header not counted), column `{column}`: `{value}` is not a number, but nearly all other cells are: a typing error? (correct it, or declare the column as text)"
+    )]
+    NearlyNumeric {
+        /// Which file.
+        file: String,
+        /// First such data row, from 1.
+        row: usize,
+        /// Which column.
+        column: String,
+        /// The culprit.
+        value: String,
+    },
+    /// A text column has too many different values for one-hot coding.
+    #[error(
+        "{file}, column `{column}` has {found} different texts, more than {limit}: an identifier? ignore it, or raise `max_categories`"
+    )]
+    TooManyCategories {
+        /// Which file.
+        file: String,
+        /// Which column.
+        column: String,
+        /// How many.
+        found: usize,
+        /// How many are allowed.
+        limit: usize,
+    },
+    /// No column is left as a feature.
+    #[error("{file} has no feature column besides its targets and ignored columns")]
+    NoFeatures {
+        /// Which file.
+        file: String,
+    },
+    /// A classification target with a single class.
+    #[error("{file}, target column `{column}` has only one class, `{class}`")]
+    OneClass {
+        /// Which file.
+        file: String,
+        /// Which column.
+        column: String,
+        /// The class.
+        class: String,
+    },
+    /// A class that was not there when the encoding was fitted.
+    #[error("{file}, row {row} (header not counted), target column `{column}`: unknown class `{class}`")]
+    UnknownClass {
+        /// Which file.
+        file: String,
+        /// Data row, from 1.
+        row: usize,
+        /// Which column.
+        column: String,
+        /// The class.
+        class: String,
+    },
+    /// Text as the target of a regression, or several classification targets.
+    #[error("{file}, target column `{column}`: {problem}")]
+    Target {
+        /// Which file.
+        file: String,
+        /// Which column.
+        column: String,
+        /// What does not go.
+        problem: &'static str,
+    },
+    /// The encoding was fitted without a target.
+    #[error("the encoding has no target")]
+    NoTarget,
+    /// A line of a splits file is wrong.
+    #[error("{file}, line {line}: `{value}` is not {must_be}")]
+    Split {
+        /// Which file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// The culprit.
+        value: String,
+        /// What a valid entry is.
+        must_be: String,
+    },
+    /// A setting is outside its range.
+    #[error("setting {name} = {value} is not valid: must be {must_be}")]
+    Setting {
+        /// Name of the setting.
+        name: &'static str,
+        /// What it was set to.
+        value: f64,
+        /// The valid range, in words.
+        must_be: &'static str,
+    },
+}
+
+/// Why one address did not deliver a file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DownloadError {
+    /// No connection, no answer in time, or an error status such as 404.
+    #[error("{0}")]
+    Request(#[from] ureq::Error),
+    /// The connection broke or stalled while the file was coming.
+    #[error("interrupted after {done} bytes ({source})")]
+    Interrupted {
+        /// Bytes that arrived.
+        done: u64,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Fewer or more bytes than announced.
+    #[error("delivered {done} of {total} bytes")]
+    Length {
+        /// Bytes that arrived.
+        done: u64,
+        /// Bytes that were announced, or the most that is sensible for this file.
+        total: u64,
+    },
+    /// The archive is broken or does not hold the file.
+    #[error("archive: {0}")]
+    Archive(#[from] zip::result::ZipError),
+    /// The bytes are not those that were published.
+    #[error("wrong content (SHA-256 {found}, expected {expected})")]
+    Checksum {
+        /// SHA-256 of what arrived.
+        found: String,
+        /// SHA-256 of what was published.
+        expected: &'static str,
+    },
+}
+
+/// What can be wrong inside a published file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// The workbook cannot be read.
+    #[error("not a readable workbook ({0})")]
+    Workbook(#[from] calamine::Error),
+    /// A sheet is not there.
+    #[error("has no sheet {0}")]
+    Sheet(String),
+    /// A cell is not a number.
+    #[error("row {row}, column {column}: `{value}` is not a number")]
+    Cell {
+        /// Data row, from 1.
+        row: usize,
+        /// Column, from 1.
+        column: usize,
+        /// The culprit.
+        value: String,
+    },
+    /// The table has another size than the published one.
+    #[error("has {found} {axis}, expected {expected}")]
+    Shape {
+        /// `rows` or `columns`.
+        axis: &'static str,
+        /// What is there.
+        found: usize,
+        /// What was published.
+        expected: usize,
+    },
+    /// Not an idx file of the expected kind.
+    #[error("idx magic number is {found:#010x}, expected {expected:#010x}")]
+    Magic {
+        /// The first four bytes.
+        found: u32,
+        /// What an idx file of this kind starts with.
+        expected: u32,
+    },
+    /// The gzip stream is broken.
+    #[error("broken gzip stream ({0})")]
+    Gzip(std::io::Error),
+}
+
+/// The crate's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// Names the file an I/O error belongs to.
+    pub(crate) fn io(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
+        move |source| Self::Io {
+            path: path.to_owned(),
+            source,
+        }
+    }
+}
+
+/// A cell in words; row 0 is the header.
+fn place(row: usize, column: usize) -> String {
+    if row == 0 {
+        format!("header, column {column}")
+    } else {
+        format!("row {row} (header not counted), column {column}")
+    }
+}
