@@ -19,9 +19,7 @@ fn noise(i: usize) -> f64 {
 }
 
 fn range(n: usize, low: f64, high: f64) -> Vec<f64> {
-    (0..n)
-        .map(|i| low + (high - low) * i as f64 / (n as f64 - 1.0))
-        .collect()
+    (0..n).map(|i| low + (high - low) * i as f64 / (n as f64 - 1.0)).collect()
 }
 
 fn learning_curve(label: &str, final_error: f64, speed: f64, seed: usize) -> Line {
@@ -34,13 +32,7 @@ fn learning_curve(label: &str, final_error: f64, speed: f64, seed: usize) -> Lin
     let spread: Vec<f64> = x.iter().map(|&t| 0.15 + 1.2 * (-t * speed).exp()).collect();
     let lower = y.iter().zip(&spread).map(|(y, s)| y - s).collect();
     let upper = y.iter().zip(&spread).map(|(y, s)| y + s).collect();
-    Line {
-        label: label.into(),
-        x,
-        y,
-        band: Some((lower, upper)),
-        ..Line::default()
-    }
+    Line { label: label.into(), x, y, band: Some((lower, upper)), ..Line::default() }
 }
 
 fn curves() -> Result<String> {
@@ -60,12 +52,7 @@ fn curves() -> Result<String> {
     };
     let mut third = panel("energy, logarithmic epochs", true);
     third.x_log = true;
-    figure(
-        &[panel("energy", false), panel("energy, logarithmic", true), third],
-        3,
-        1200,
-        400,
-    )
+    figure(&[panel("energy", false), panel("energy, logarithmic", true), third], 3, 1200, 400)
 }
 
 fn regression() -> Result<String> {
@@ -73,20 +60,12 @@ fn regression() -> Result<String> {
     let y: Vec<f64> = x.iter().map(|x| (1.5 * x).sin()).collect();
     let spread = |x: f64| 0.25 + 0.35 * (x.abs() - 2.0).max(0.0).powi(2);
     let band = |scale: f64| {
-        let edge = |sign: f64| {
-            x.iter()
-                .zip(&y)
-                .map(|(&x, y)| y + sign * scale * spread(x))
-                .collect()
-        };
+        let edge = |sign: f64| x.iter().zip(&y).map(|(&x, y)| y + sign * scale * spread(x)).collect();
         Some((edge(-1.0), edge(1.0)))
     };
     let data_x: Vec<f64> = (0..120).map(|i| 2.0 * noise(i)).collect();
-    let data_y: Vec<f64> = data_x
-        .iter()
-        .enumerate()
-        .map(|(i, x)| (1.5 * x).sin() + 0.3 * noise(i + 500))
-        .collect();
+    let data_y: Vec<f64> =
+        data_x.iter().enumerate().map(|(i, x)| (1.5 * x).sin() + 0.3 * noise(i + 500)).collect();
     let fit = |label: &str, scale| Line {
         label: label.into(),
         x: x.clone(),
@@ -133,11 +112,7 @@ fn regression() -> Result<String> {
         y_label: "share of test points inside".into(),
         x_range: Some((0.0, 1.0)),
         y_range: Some((0.0, 1.0)),
-        scatters: vec![
-            coverage("BPC", 1.05),
-            coverage("Bayes by Backprop", 1.6),
-            coverage("ensemble", 0.8),
-        ],
+        scatters: vec![coverage("BPC", 1.05), coverage("Bayes by Backprop", 1.6), coverage("ensemble", 0.8)],
         identity_line: true,
         ..Panel::default()
     };
@@ -148,11 +123,7 @@ fn regression() -> Result<String> {
         y_label: "predicted (MPa)".into(),
         scatters: vec![Scatter {
             label: "test points".into(),
-            y: many
-                .iter()
-                .enumerate()
-                .map(|(i, v)| v + 2.0 * (noise(i + 7) + noise(i + 77)))
-                .collect(),
+            y: many.iter().enumerate().map(|(i, v)| v + 2.0 * (noise(i + 7) + noise(i + 77))).collect(),
             x: many,
             ..Scatter::default()
         }],
@@ -163,9 +134,8 @@ fn regression() -> Result<String> {
 }
 
 fn benchmark() -> Result<String> {
-    let groups: Vec<String> = ["housing", "concrete", "energy", "power", "wine", "yacht"]
-        .map(String::from)
-        .into();
+    let groups: Vec<String> =
+        ["housing", "concrete", "energy", "power", "wine", "yacht"].map(String::from).into();
     let series = |label: &str, factor: f64, base: [f64; 6]| DotSeries {
         label: label.into(),
         values: base.iter().map(|v| v * factor).collect(),
@@ -187,53 +157,21 @@ fn benchmark() -> Result<String> {
         ],
         ..DotPlot::default()
     };
-    let mut right = plot(
-        "Log predictive density, larger is better",
-        "mean log density (nats)",
-        false,
-        density,
-    );
+    let mut right =
+        plot("Log predictive density, larger is better", "mean log density (nats)", false, density);
     right.reference = Some(0.0);
     right.series[2].values[3] = f64::NAN;
-    dot_figure(
-        &[
-            plot("RMSE, smaller is better", "RMSE (original units)", true, rmse),
-            right,
-        ],
-        2,
-        1100,
-        460,
-    )
+    dot_figure(&[plot("RMSE, smaller is better", "RMSE (original units)", true, rmse), right], 2, 1100, 460)
 }
 
 fn hard_cases() -> Result<String> {
-    let base = Panel {
-        x_label: "x (units)".into(),
-        y_label: "y".into(),
-        ..Panel::default()
-    };
-    let line = |label: &str, x: Vec<f64>, y: Vec<f64>| Line {
-        label: label.into(),
-        x,
-        y,
-        ..Line::default()
-    };
+    let base = Panel { x_label: "x (units)".into(), y_label: "y".into(), ..Panel::default() };
+    let line = |label: &str, x: Vec<f64>, y: Vec<f64>| Line { label: label.into(), x, y, ..Line::default() };
     let x = range(60, 0.0, 1.0);
-    let gaps: Vec<f64> = (0..60)
-        .map(|i| {
-            if i % 17 == 5 {
-                f64::NAN
-            } else {
-                (f64::from(i) / 6.0 * PI).sin()
-            }
-        })
-        .collect();
+    let gaps: Vec<f64> =
+        (0..60).map(|i| if i % 17 == 5 { f64::NAN } else { (f64::from(i) / 6.0 * PI).sin() }).collect();
     let panels = [
-        Panel {
-            title: "Empty".into(),
-            lines: vec![line("nothing", vec![], vec![])],
-            ..base.clone()
-        },
+        Panel { title: "Empty".into(), lines: vec![line("nothing", vec![], vec![])], ..base.clone() },
         Panel {
             title: "Constant".into(),
             lines: vec![line("constant", x.clone(), vec![3.0; 60])],
@@ -269,10 +207,8 @@ fn hard_cases() -> Result<String> {
             title: "Many series".into(),
             lines: (0..9)
                 .map(|k| {
-                    let y = x
-                        .iter()
-                        .map(|x| (f64::from(k) * 0.4 + 6.0 * x).sin() + 0.3 * f64::from(k))
-                        .collect();
+                    let y =
+                        x.iter().map(|x| (f64::from(k) * 0.4 + 6.0 * x).sin() + 0.3 * f64::from(k)).collect();
                     line(&format!("method {k}"), x.clone(), y)
                 })
                 .collect(),
@@ -283,20 +219,14 @@ fn hard_cases() -> Result<String> {
 }
 
 fn page(figures: &[(&str, String)]) -> String {
-    let chart = |i: usize, caption: &str| Block::Figure {
-        svg: figures[i].1.clone(),
-        caption: caption.into(),
-    };
+    let chart =
+        |i: usize, caption: &str| Block::Figure { svg: figures[i].1.clone(), caption: caption.into() };
     let names = ["housing", "concrete", "energy", "power", "wine", "yacht"];
     let rows = (names.iter().enumerate())
         .map(|(i, name)| {
             let cell = |k: usize, base: f64| {
-                mean_se(
-                    &(0..20)
-                        .map(|j| base + 0.3 * noise(100 * i + 20 * k + j))
-                        .collect::<Vec<_>>(),
-                )
-                .to_string()
+                mean_se(&(0..20).map(|j| base + 0.3 * noise(100 * i + 20 * k + j)).collect::<Vec<_>>())
+                    .to_string()
             };
             let base = i as f64;
             vec![
@@ -323,10 +253,7 @@ fn page(figures: &[(&str, String)]) -> String {
         ("seeds", "5"),
         ("version", "0.1.0"),
     ];
-    let section = |heading: &str, blocks| Section {
-        heading: heading.into(),
-        blocks,
-    };
+    let section = |heading: &str, blocks| Section { heading: heading.into(), blocks };
     let sections = vec![
         section(
             "Convergence",
@@ -335,20 +262,11 @@ fn page(figures: &[(&str, String)]) -> String {
                     "Learning curves, with one standard deviation over five seeds.\n\nA second paragraph."
                         .into(),
                 ),
-                chart(
-                    0,
-                    "Test error by epoch; shaded: one standard deviation over 5 seeds.",
-                ),
+                chart(0, "Test error by epoch; shaded: one standard deviation over 5 seeds."),
             ],
         ),
-        section(
-            "Uncertainty",
-            vec![chart(1, "Epistemic uncertainty, calibration, predictions.")],
-        ),
-        section(
-            "Benchmark",
-            vec![table, chart(2, "Mean ± standard error over 20 splits.")],
-        ),
+        section("Uncertainty", vec![chart(1, "Epistemic uncertainty, calibration, predictions.")]),
+        section("Benchmark", vec![table, chart(2, "Mean ± standard error over 20 splits.")]),
         section("Hard cases", vec![chart(3, "What charts do with awkward data.")]),
         section(
             "Settings",
@@ -358,12 +276,8 @@ fn page(figures: &[(&str, String)]) -> String {
             ],
         ),
     ];
-    Report {
-        title: "Gallery of charts".into(),
-        subtitle: "Every kind of chart and block".into(),
-        sections,
-    }
-    .to_html()
+    Report { title: "Gallery of charts".into(), subtitle: "Every kind of chart and block".into(), sections }
+        .to_html()
 }
 
 fn main() -> Result<()> {
@@ -372,10 +286,7 @@ fn main() -> Result<()> {
         let path = folder.join(name);
         std::fs::create_dir_all(&folder)
             .and_then(|()| std::fs::write(&path, text))
-            .map_err(|source| bayespc_experiments::Error::File {
-                path: path.clone(),
-                source,
-            })
+            .map_err(|source| bayespc_experiments::Error::File { path: path.clone(), source })
     };
     let figures = [
         ("curves", curves()?),

@@ -66,29 +66,17 @@ impl Report {
         page.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n");
         put(
             &mut page,
-            format_args!(
-                "<title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
-                escape(&self.title)
-            ),
+            format_args!("<title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n", escape(&self.title)),
         );
-        put(
-            &mut page,
-            format_args!("<header>\n<h1>{}</h1>\n", escape(&self.title)),
-        );
+        put(&mut page, format_args!("<header>\n<h1>{}</h1>\n", escape(&self.title)));
         if !self.subtitle.is_empty() {
-            put(
-                &mut page,
-                format_args!("<p class=\"subtitle\">{}</p>\n", escape(&self.subtitle)),
-            );
+            put(&mut page, format_args!("<p class=\"subtitle\">{}</p>\n", escape(&self.subtitle)));
         }
         page.push_str("</header>\n");
         if self.sections.len() > 1 {
             page.push_str("<nav aria-label=\"Contents\">\n<ol>\n");
             for (i, section) in self.sections.iter().enumerate() {
-                put(
-                    &mut page,
-                    format_args!("<li><a href=\"#s{i}\">{}</a></li>\n", escape(&section.heading)),
-                );
+                put(&mut page, format_args!("<li><a href=\"#s{i}\">{}</a></li>\n", escape(&section.heading)));
             }
             page.push_str("</ol>\n</nav>\n");
         }
@@ -115,21 +103,13 @@ impl Block {
     fn write(&self, page: &mut String) {
         match self {
             Self::Text(text) => {
-                for paragraph in text
-                    .replace("\r\n", "\n")
-                    .split("\n\n")
-                    .map(str::trim)
-                    .filter(|p| !p.is_empty())
+                for paragraph in
+                    text.replace("\r\n", "\n").split("\n\n").map(str::trim).filter(|p| !p.is_empty())
                 {
                     put(page, format_args!("<p>{}</p>\n", escape(paragraph)));
                 }
             }
-            Self::Table {
-                caption,
-                header,
-                rows,
-                highlight,
-            } => table(page, caption, header, rows, highlight),
+            Self::Table { caption, header, rows, highlight } => table(page, caption, header, rows, highlight),
             Self::Figure { svg, caption } => {
                 let label = escape(caption);
                 put(
@@ -143,10 +123,9 @@ impl Block {
                 }
                 page.push_str("</figure>\n");
             }
-            Self::Code(code) => put(
-                page,
-                format_args!("<pre tabindex=\"0\"><code>{}</code></pre>\n", escape(code)),
-            ),
+            Self::Code(code) => {
+                put(page, format_args!("<pre tabindex=\"0\"><code>{}</code></pre>\n", escape(code)))
+            }
             Self::KeyValues(pairs) => {
                 page.push_str("<dl>\n");
                 for (key, value) in pairs {
@@ -173,22 +152,14 @@ fn table(
     // A column of missing values is one of numbers that are missing.
     let numeric: Vec<bool> = (0..columns)
         .map(|column| {
-            let mut cells = rows
-                .iter()
-                .filter_map(|row| row.get(column))
-                .filter(|c| !is_blank(c))
-                .peekable();
+            let mut cells = rows.iter().filter_map(|row| row.get(column)).filter(|c| !is_blank(c)).peekable();
             (column > 0 || cells.peek().is_some()) && cells.all(|c| is_number(c))
         })
         .collect();
     let class = |column: usize| if numeric[column] { " class=\"number\"" } else { "" };
 
     // The caption stands outside the part that scrolls, so that a narrow screen shows all of it.
-    let label = if caption.is_empty() {
-        "Table".to_owned()
-    } else {
-        escape(caption)
-    };
+    let label = if caption.is_empty() { "Table".to_owned() } else { escape(caption) };
     page.push_str(
         "<figure>
 ",
@@ -213,10 +184,7 @@ fn table(
     if !header.is_empty() {
         page.push_str("<thead>\n<tr>");
         for column in 0..columns {
-            put(
-                page,
-                format_args!("<th scope=\"col\"{}>{}</th>", class(column), cell(header, column)),
-            );
+            put(page, format_args!("<th scope=\"col\"{}>{}</th>", class(column), cell(header, column)));
         }
         page.push_str("</tr>\n</thead>\n");
     }
@@ -225,11 +193,8 @@ fn table(
         page.push_str("<tr>");
         for column in 0..columns {
             let text = cell(row, column);
-            let text = if highlight.contains(&(i, column)) {
-                format!("<strong>{text}</strong>")
-            } else {
-                text
-            };
+            let text =
+                if highlight.contains(&(i, column)) { format!("<strong>{text}</strong>") } else { text };
             if column == 0 && !numeric[0] {
                 put(page, format_args!("<th scope=\"row\">{text}</th>"));
             } else {
@@ -253,10 +218,7 @@ fn is_number(cell: &str) -> bool {
         return true;
     }
     let allowed = |c: char| c.is_ascii_digit() || "+-−.,±%×/()eE \u{a0}\u{2009}⁰¹²³⁴⁵⁶⁷⁸⁹⁻".contains(c);
-    let first = cell
-        .trim_start_matches(['+', '-', '−', '(', '.', '±'])
-        .chars()
-        .next();
+    let first = cell.trim_start_matches(['+', '-', '−', '(', '.', '±']).chars().next();
     first.is_some_and(|c| c.is_ascii_digit()) && cell.chars().all(allowed)
 }
 
@@ -272,17 +234,9 @@ mod tests {
     use crate::plot::{Panel, figure};
 
     fn page(blocks: Vec<Block>) -> String {
-        let section = |heading: &str, blocks| Section {
-            heading: heading.into(),
-            blocks,
-        };
+        let section = |heading: &str, blocks| Section { heading: heading.into(), blocks };
         let sections = vec![section("One & only", blocks), section("Two", vec![])];
-        Report {
-            title: "T <1>".into(),
-            subtitle: "\"quoted\"".into(),
-            sections,
-        }
-        .to_html()
+        Report { title: "T <1>".into(), subtitle: "\"quoted\"".into(), sections }.to_html()
     }
 
     /// The page as XML: its doctype and void elements aside it is well-formed XML too.
@@ -307,43 +261,28 @@ mod tests {
                 rows: vec![vec![evil.into()]],
                 highlight: vec![(0, 0)],
             },
-            Block::Figure {
-                svg: String::new(),
-                caption: evil.into(),
-            },
+            Block::Figure { svg: String::new(), caption: evil.into() },
         ]);
         assert!(!html.contains("<script"), "{html}");
         let xml = as_xml(&html);
         let document = roxmltree::Document::parse(&xml).unwrap();
         // As text: paragraph, code, key, value, caption, header, cell, figcaption.
-        let texts = document
-            .descendants()
-            .filter(|n| n.is_text() && n.text() == Some(evil))
-            .count();
+        let texts = document.descendants().filter(|n| n.is_text() && n.text() == Some(evil)).count();
         assert_eq!(texts, 8);
     }
 
     #[test]
     fn nothing_is_loaded_from_elsewhere() {
         let svg = figure(&[Panel::default()], 1, 400, 300).unwrap();
-        let html = page(vec![Block::Figure {
-            svg,
-            caption: "A chart".into(),
-        }]);
+        let html = page(vec![Block::Figure { svg, caption: "A chart".into() }]);
         let without_namespace = html.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
         for loader in ["http:", "https:", "src=", "url(", "@import", "<link"] {
             assert!(!without_namespace.contains(loader), "{loader}");
         }
         let xml = as_xml(&html);
         let document = roxmltree::Document::parse(&xml).unwrap();
-        let chart = document
-            .descendants()
-            .find(|n| n.attribute("class") == Some("chart"))
-            .unwrap();
-        assert_eq!(
-            (chart.attribute("role"), chart.attribute("aria-label")),
-            (Some("img"), Some("A chart"))
-        );
+        let chart = document.descendants().find(|n| n.attribute("class") == Some("chart")).unwrap();
+        assert_eq!((chart.attribute("role"), chart.attribute("aria-label")), (Some("img"), Some("A chart")));
     }
 
     #[test]
@@ -366,18 +305,9 @@ mod tests {
 
     #[test]
     fn numbers_are_told_from_words() {
-        for number in [
-            "1",
-            "−2.7",
-            "+.05",
-            "98.2 %",
-            "2.62 / −2.71",
-            "1.5×10⁻³",
-            "3e-4",
-            "NaN",
-            "(0.3)",
-            "1,024",
-        ] {
+        for number in
+            ["1", "−2.7", "+.05", "98.2 %", "2.62 / −2.71", "1.5×10⁻³", "3e-4", "NaN", "(0.3)", "1,024"]
+        {
             assert!(is_number(number), "{number}");
         }
         for word in ["", "yacht", "2 layers", "–", "v1.0", "10 epochs"] {

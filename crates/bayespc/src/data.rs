@@ -20,12 +20,7 @@ impl<'a, T: Real> Dataset<'a, T> {
         check_samples(input, target)?;
         check_finite("input", input)?;
         check_finite("target", target)?;
-        Ok(Self {
-            input,
-            target,
-            weights: None,
-            missing: false,
-        })
+        Ok(Self { input, target, weights: None, missing: false })
     }
 
     /// The same where NaN entries are missing, to be inferred by relaxation. With every input missing,
@@ -34,12 +29,7 @@ impl<'a, T: Real> Dataset<'a, T> {
         check_samples(input, target)?;
         check_not_infinite("input", input)?;
         check_not_infinite("target", target)?;
-        Ok(Self {
-            input,
-            target,
-            weights: None,
-            missing: true,
-        })
+        Ok(Self { input, target, weights: None, missing: true })
     }
 
     /// Whether NaN entries stand for missing values.
@@ -66,14 +56,9 @@ impl<'a, T: Real> Dataset<'a, T> {
             });
         }
         if !(weights.iter().sum::<f64>() > 0.0) {
-            return Err(Error::Empty {
-                what: "the data with positive sample weight",
-            });
+            return Err(Error::Empty { what: "the data with positive sample weight" });
         }
-        Ok(Self {
-            weights: Some(weights),
-            ..self
-        })
+        Ok(Self { weights: Some(weights), ..self })
     }
 
     /// Number of samples.
@@ -109,12 +94,8 @@ impl<'a, T: Real> Dataset<'a, T> {
     /// The samples with these numbers, copied.
     pub fn gather(&self, samples: &[usize]) -> OwnedDataset<T> {
         OwnedDataset {
-            input: Mat::from_fn(self.input.nrows(), samples.len(), |i, j| {
-                self.input[(i, samples[j])]
-            }),
-            target: Mat::from_fn(self.target.nrows(), samples.len(), |i, j| {
-                self.target[(i, samples[j])]
-            }),
+            input: Mat::from_fn(self.input.nrows(), samples.len(), |i, j| self.input[(i, samples[j])]),
+            target: Mat::from_fn(self.target.nrows(), samples.len(), |i, j| self.target[(i, samples[j])]),
             weights: self.weights.map(|w| samples.iter().map(|&s| w[s]).collect()),
             missing: self.missing,
         }
@@ -149,10 +130,7 @@ impl<T: Real> OwnedDataset<T> {
         debug_assert_eq!(samples.len(), self.input.ncols());
         for (j, &sample) in samples.iter().enumerate() {
             self.input.as_mut().col_mut(j).copy_from(source.input.col(sample));
-            self.target
-                .as_mut()
-                .col_mut(j)
-                .copy_from(source.target.col(sample));
+            self.target.as_mut().col_mut(j).copy_from(source.target.col(sample));
         }
         if let (Some(buffer), Some(weights)) = (self.weights.as_mut(), source.weights) {
             for (slot, &sample) in buffer.iter_mut().zip(samples) {
@@ -164,7 +142,7 @@ impl<T: Real> OwnedDataset<T> {
 
 /// Every entry finite, and at least one of them.
 pub fn check_finite<T: Real>(what: &'static str, values: MatRef<'_, T>) -> Result<()> {
-    check_entries(what, values, |value| value.is_finite())
+    check_entries(what, values, num_traits::Float::is_finite)
 }
 
 fn check_not_infinite<T: Real>(what: &'static str, values: MatRef<'_, T>) -> Result<()> {
@@ -179,12 +157,7 @@ fn check_entries<T: Real>(what: &'static str, values: MatRef<'_, T>, good: impl 
         for column in 0..values.nrows() {
             let value = values[(column, row)];
             if !good(value) {
-                return Err(Error::NotFinite {
-                    what,
-                    row,
-                    column,
-                    value: value.as_f64(),
-                });
+                return Err(Error::NotFinite { what, row, column, value: value.as_f64() });
             }
         }
     }
@@ -195,25 +168,14 @@ fn check_samples<T: Real>(input: MatRef<'_, T>, target: MatRef<'_, T>) -> Result
     if target.ncols() == input.ncols() {
         Ok(())
     } else {
-        Err(Error::Shape {
-            what: "target",
-            axis: "samples",
-            found: target.ncols(),
-            expected: input.ncols(),
-        })
+        Err(Error::Shape { what: "target", axis: "samples", found: target.ncols(), expected: input.ncols() })
     }
 }
 
 /// Labels 0..K as one-hot columns, `K × n`.
 pub fn one_hot<T: Real>(labels: &[usize], classes: usize) -> Result<Mat<T>> {
     if let Some(row) = labels.iter().position(|&label| label >= classes) {
-        return Err(Error::Label {
-            label: labels[row],
-            row,
-            classes,
-        });
+        return Err(Error::Label { label: labels[row], row, classes });
     }
-    Ok(Mat::from_fn(classes, labels.len(), |k, j| {
-        if labels[j] == k { T::one() } else { T::zero() }
-    }))
+    Ok(Mat::from_fn(classes, labels.len(), |k, j| if labels[j] == k { T::one() } else { T::zero() }))
 }

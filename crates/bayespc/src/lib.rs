@@ -9,6 +9,8 @@ pub mod learners;
 pub mod learning;
 pub mod linalg;
 pub mod metrics;
+pub mod model;
+pub mod model_file;
 pub mod network;
 pub mod prediction;
 pub mod real;

@@ -4,8 +4,10 @@
 //! Products are sequential (faer is built without its thread pool), so their bits never depend on the
 //! number of threads.
 
+use faer::Spec;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt;
+use faer::linalg::cholesky::llt::factor::LltRegularization;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::linalg::{matmul, triangular_inverse, triangular_solve};
 use faer::{Accum, Mat, MatMut, MatRef, Par};
@@ -22,9 +24,7 @@ pub struct Cholesky<T: Real = f64> {
 impl<T: Real> Cholesky<T> {
     /// Factor `a`, of which only the lower triangle is read.
     pub fn new(a: MatRef<'_, T>, what: &'static str) -> Result<Self> {
-        let mut factor = Self {
-            lower: Mat::zeros(a.nrows(), a.nrows()),
-        };
+        let mut factor = Self { lower: Mat::zeros(a.nrows(), a.nrows()) };
         factor.refactor(a, what)?;
         Ok(factor)
     }
@@ -42,19 +42,16 @@ impl<T: Real> Cholesky<T> {
                 self.lower = a.to_owned();
             }
             for i in 0..n {
-                self.lower[(i, i)] = self.lower[(i, i)] * (T::one() + jitter);
+                self.lower[(i, i)] *= T::one() + jitter;
             }
-            let mut buffer = MemBuffer::new(llt::factor::cholesky_in_place_scratch::<T>(
-                n,
-                Par::Seq,
-                Default::default(),
-            ));
+            let mut buffer =
+                MemBuffer::new(llt::factor::cholesky_in_place_scratch::<T>(n, Par::Seq, Spec::default()));
             let outcome = llt::factor::cholesky_in_place(
                 self.lower.as_mut(),
-                Default::default(),
+                LltRegularization::default(),
                 Par::Seq,
                 MemStack::new(&mut buffer),
-                Default::default(),
+                Spec::default(),
             );
             let bad_pivot = match outcome {
                 Ok(_) => {
@@ -66,11 +63,8 @@ impl<T: Real> Cholesky<T> {
                 zero_upper(self.lower.as_mut());
                 return Ok(());
             };
-            let raised = if jitter == T::zero() {
-                T::epsilon() * T::lit(n as f64)
-            } else {
-                jitter * T::lit(10.0)
-            };
+            let raised =
+                if jitter == T::zero() { T::epsilon() * T::lit(n as f64) } else { jitter * T::lit(10.0) };
             if raised > T::lit(1e-6).max(T::epsilon() * T::lit(100.0))
                 || !(0..n).all(|i| a[(i, i)].is_finite())
             {
@@ -205,7 +199,7 @@ pub fn inner<T: Real>(a: MatRef<'_, T>, b: MatRef<'_, T>) -> T {
     let mut sum = T::zero();
     for j in 0..a.ncols() {
         for i in 0..a.nrows() {
-            sum = sum + a[(i, j)] * b[(i, j)];
+            sum += a[(i, j)] * b[(i, j)];
         }
     }
     sum
@@ -228,9 +222,7 @@ pub fn cast<S: Real, T: Real>(a: MatRef<'_, S>) -> Mat<T> {
 pub fn largest_eigenvalue<T: Real>(a: MatRef<'_, T>) -> T {
     let n = a.nrows();
     // A start without symmetry, so that it is not orthogonal to the leading eigenvector by accident.
-    let mut v = Mat::from_fn(n, 1, |i, _| {
-        T::one() + T::lit(0.1) * T::lit(((i * 7 + 3) % 11) as f64)
-    });
+    let mut v = Mat::from_fn(n, 1, |i, _| T::one() + T::lit(0.1) * T::lit(((i * 7 + 3) % 11) as f64));
     let mut value = T::zero();
     for _ in 0..200 {
         let next = a * &v;
@@ -255,13 +247,7 @@ mod tests {
     use approx::assert_relative_eq;
 
     fn example() -> Mat<f64> {
-        Mat::from_fn(4, 4, |i, j| {
-            if i == j {
-                3.0 + i as f64
-            } else {
-                1.0 / (1.0 + i as f64 + j as f64)
-            }
-        })
+        Mat::from_fn(4, 4, |i, j| if i == j { 3.0 + i as f64 } else { 1.0 / (1.0 + i as f64 + j as f64) })
     }
 
     #[test]
@@ -279,10 +265,7 @@ mod tests {
     fn an_indefinite_matrix_is_an_error_that_names_it() {
         let a = Mat::from_fn(2, 2, |i, j| if i == j { 1.0 } else { 2.0 });
         let error = Cholesky::new(a.as_ref(), "a").unwrap_err();
-        assert!(
-            matches!(error, Error::NotPositiveDefinite { what: "a", pivot: 1 }),
-            "{error}"
-        );
+        assert!(matches!(error, Error::NotPositiveDefinite { what: "a", pivot: 1 }), "{error}");
     }
 
     #[test]

@@ -26,10 +26,7 @@ pub struct Standardiser {
 impl Standardiser {
     /// Leaves `d` rows as they are.
     pub fn identity(d: usize) -> Self {
-        Self {
-            offset: vec![0.0; d],
-            scale: vec![1.0; d],
-        }
+        Self { offset: vec![0.0; d], scale: vec![1.0; d] }
     }
 
     /// Mean and population standard deviation of each row of `data` (`d × n`).
@@ -48,30 +45,19 @@ impl Standardiser {
                 expected,
             });
         }
-        if let Some(&value) = weights
-            .iter()
-            .find(|weight| !weight.is_finite() || **weight < 0.0)
-        {
-            return Err(Error::Setting {
-                name: "sample weight",
-                value,
-                must_be: "finite and not negative",
-            });
+        if let Some(&value) = weights.iter().find(|weight| !weight.is_finite() || **weight < 0.0) {
+            return Err(Error::Setting { name: "sample weight", value, must_be: "finite and not negative" });
         }
         let largest = weights.iter().copied().fold(0.0, f64::max);
         if largest == 0.0 {
-            return Err(Error::Empty {
-                what: "set of samples with positive weight",
-            });
+            return Err(Error::Empty { what: "set of samples with positive weight" });
         }
         Self::fit_with(data, |sample| weights[sample] / largest)
     }
 
     fn fit_with<T: Real>(data: MatRef<'_, T>, weight: impl Fn(usize) -> f64) -> Result<Self> {
         if data.ncols() == 0 {
-            return Err(Error::Empty {
-                what: "data to standardise",
-            });
+            return Err(Error::Empty { what: "data to standardise" });
         }
         let mut fitted = Self::identity(data.nrows());
         for row in 0..data.nrows() {
@@ -121,31 +107,14 @@ impl Standardiser {
     pub fn validate(&self, d: usize) -> Result<()> {
         for (what, found) in [("offset", self.offset.len()), ("scale", self.scale.len())] {
             if found != d {
-                return Err(Error::Shape {
-                    what,
-                    axis: "rows",
-                    found,
-                    expected: d,
-                });
+                return Err(Error::Shape { what, axis: "rows", found, expected: d });
             }
         }
         if let Some(&value) = self.offset.iter().find(|offset| !offset.is_finite()) {
-            return Err(Error::Setting {
-                name: "offset",
-                value,
-                must_be: "finite",
-            });
+            return Err(Error::Setting { name: "offset", value, must_be: "finite" });
         }
-        if let Some(&value) = self
-            .scale
-            .iter()
-            .find(|scale| !scale.is_finite() || **scale <= 0.0)
-        {
-            return Err(Error::Setting {
-                name: "scale",
-                value,
-                must_be: "positive and finite",
-            });
+        if let Some(&value) = self.scale.iter().find(|scale| !scale.is_finite() || **scale <= 0.0) {
+            return Err(Error::Setting { name: "scale", value, must_be: "positive and finite" });
         }
         Ok(())
     }
@@ -154,12 +123,7 @@ impl Standardiser {
         if found == self.dim() {
             return Ok(());
         }
-        Err(Error::Shape {
-            what: "data to standardise",
-            axis: "rows",
-            found,
-            expected: self.dim(),
-        })
+        Err(Error::Shape { what: "data to standardise", axis: "rows", found, expected: self.dim() })
     }
 }
 
@@ -173,24 +137,123 @@ fn moments<I: Iterator<Item = (f64, f64)>>(values: impl Fn() -> I, epsilon: f64)
         offset += 2.0 * (weight / total) * (0.5 * value - 0.5 * offset);
     }
     let magnitude = values().map(|(value, _)| value.abs()).fold(0.0, f64::max);
-    let deviation = values()
-        .map(|(value, _)| (value - offset).abs())
-        .fold(0.0, f64::max);
+    let deviation = values().map(|(value, _)| (value - offset).abs()).fold(0.0, f64::max);
     // What rounding alone does to a constant row.
     if deviation <= 8.0 * epsilon * magnitude || !deviation.is_finite() {
         return (offset, 1.0);
     }
-    let square: f64 = values()
-        .map(|(value, weight)| weight * ((value - offset) / deviation).powi(2))
-        .sum();
+    let square: f64 = values().map(|(value, weight)| weight * ((value - offset) / deviation).powi(2)).sum();
     let scale = deviation * (square / total).sqrt();
     // A weight can be so small that only rounding is left of the row's spread.
-    (
-        offset,
-        if scale > 8.0 * epsilon * magnitude {
-            scale
-        } else {
-            1.0
-        },
-    )
+    (offset, if scale > 8.0 * epsilon * magnitude { scale } else { 1.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use approx::assert_relative_eq;
+    use proptest::prelude::*;
+    use rand::SeedableRng;
+    use rand::rngs::ChaCha8Rng;
+    use rand_distr::{Distribution, StandardNormal};
+
+    fn normal(d: usize, n: usize, rng: &mut ChaCha8Rng) -> Mat<f64> {
+        Mat::from_fn(d, n, |_, _| StandardNormal.sample(rng))
+    }
+
+    #[test]
+    fn constant_rows_become_zero_at_any_magnitude() {
+        for value in [0.0, 0.1, -7.0, 1e12, 1e-12, 1e150, 1e-150, f64::MAX] {
+            let data = Mat::from_fn(1, 7, |_, _| value);
+            let standardiser = Standardiser::fit(data.as_ref()).unwrap();
+            assert_eq!(standardiser.scale, [1.0], "{value}");
+            assert_relative_eq!(standardiser.offset[0], value, max_relative = 1e-15);
+        }
+    }
+
+    #[test]
+    fn rounding_around_a_large_constant_is_not_blown_up() {
+        let data = Mat::from_fn(1, 4, |_, j| 1e9 * (1.0 + f64::EPSILON * j as f64));
+        assert_eq!(Standardiser::fit(data.as_ref()).unwrap().scale, [1.0]);
+    }
+
+    #[test]
+    fn a_single_sample_is_constant() {
+        let data = Mat::from_fn(3, 1, |i, _| i as f64 - 1.0);
+        let standardiser = Standardiser::fit(data.as_ref()).unwrap();
+        assert_eq!(standardiser, Standardiser { offset: vec![-1.0, 0.0, 1.0], scale: vec![1.0; 3] });
+    }
+
+    #[test]
+    fn no_samples_and_values_that_are_not_finite_are_errors() {
+        let none = Mat::<f64>::zeros(2, 0);
+        assert!(matches!(Standardiser::fit(none.as_ref()), Err(Error::Empty { .. })));
+        let data = Mat::from_fn(2, 3, |i, j| if (i, j) == (1, 2) { f64::NAN } else { 1.0 });
+        let error = Standardiser::fit(data.as_ref()).unwrap_err();
+        assert!(matches!(error, Error::NotFinite { row: 2, column: 1, .. }), "{error}");
+        assert!(Standardiser::identity(3).apply(data.as_ref()).is_err());
+        let zero_scale = Standardiser { offset: vec![0.0], scale: vec![0.0] };
+        assert!(matches!(zero_scale.validate(1), Err(Error::Setting { name: "scale", .. })));
+        assert!(Standardiser::identity(2).validate(2).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn standardised_rows_have_mean_zero_and_variance_one_at_any_magnitude(
+            seed: u64, exponent in -300i32..300, n in 2usize..60
+        ) {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            let magnitude = 10f64.powi(exponent);
+            let data = normal(3, n, &mut rng) * faer::Scale(magnitude);
+            let z = Standardiser::fit(data.as_ref()).unwrap().apply(data.as_ref()).unwrap();
+            for i in 0..3 {
+                let mean = (0..n).map(|j| z[(i, j)]).sum::<f64>() / n as f64;
+                let square = (0..n).map(|j| z[(i, j)] * z[(i, j)]).sum::<f64>() / n as f64;
+                assert_relative_eq!(mean, 0.0, epsilon = 1e-12);
+                assert_relative_eq!(square, 1.0, max_relative = 1e-12);
+            }
+        }
+
+        #[test]
+        fn undo_takes_back_apply(seed: u64, exponent in -150i32..150) {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            let data = normal(2, 20, &mut rng) * faer::Scale(10f64.powi(exponent));
+            let standardiser = Standardiser::fit(data.as_ref()).unwrap();
+            let back = standardiser.undo(standardiser.apply(data.as_ref()).unwrap().as_ref()).unwrap();
+            for j in 0..20 {
+                for i in 0..2 {
+                    assert_relative_eq!(back[(i, j)], data[(i, j)], epsilon = 1e-14 * standardiser.scale[i]);
+                }
+            }
+        }
+
+        #[test]
+        fn a_weight_of_two_is_the_sample_twice(seed: u64, repeated in 0usize..8) {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            let data = normal(2, 8, &mut rng);
+            let twice = Mat::from_fn(2, 9, |i, j| data[(i, if j == 8 { repeated } else { j })]);
+            let weights: Vec<f64> = (0..8).map(|j| if j == repeated { 2.0 } else { 1.0 }).collect();
+            let weighted = Standardiser::fit_weighted(data.as_ref(), &weights).unwrap();
+            let plain = Standardiser::fit(twice.as_ref()).unwrap();
+            for i in 0..2 {
+                assert_relative_eq!(weighted.offset[i], plain.offset[i], epsilon = 1e-14);
+                assert_relative_eq!(weighted.scale[i], plain.scale[i], max_relative = 1e-13);
+            }
+        }
+    }
+
+    #[test]
+    fn samples_of_weight_zero_do_not_count() {
+        let data = Mat::from_fn(1, 3, |_, j| [1.0, 3.0, 1e9][j]);
+        let standardiser = Standardiser::fit_weighted(data.as_ref(), &[1.0, 1.0, 0.0]).unwrap();
+        assert_eq!(standardiser, Standardiser { offset: vec![2.0], scale: vec![1.0] });
+        assert!(matches!(Standardiser::fit_weighted(data.as_ref(), &[0.0; 3]), Err(Error::Empty { .. })));
+    }
+
+    #[test]
+    fn single_precision_data_is_standardised_in_double() {
+        let data = Mat::from_fn(1, 4, |_, j| 1e4_f32 + j as f32);
+        let z = Standardiser::fit(data.as_ref()).unwrap().apply(data.as_ref()).unwrap();
+        assert_relative_eq!(z[(0, 3)], 1.5 / 1.25f32.sqrt(), max_relative = 1e-6);
+    }
 }

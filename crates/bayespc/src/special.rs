@@ -161,11 +161,7 @@ pub fn normal_quantile(p: f64) -> f64 {
         return f64::NAN;
     }
     if p == 0.0 || p == 1.0 {
-        return if p == 0.0 {
-            f64::NEG_INFINITY
-        } else {
-            f64::INFINITY
-        };
+        return if p == 0.0 { f64::NEG_INFINITY } else { f64::INFINITY };
     }
     let x = -SQRT_2 * statrs::function::erf::erfc_inv(2.0 * p);
     // One Newton step on log Φ of the smaller tail removes the last digits of error; in the middle,
@@ -177,19 +173,12 @@ pub fn normal_quantile(p: f64) -> f64 {
     let lower = sign * x;
     let cdf = normal_cdf(lower);
     let density = normal_pdf(lower);
-    if density == 0.0 {
-        x
-    } else {
-        sign * (lower - cdf / density * (cdf / tail).ln())
-    }
+    if density == 0.0 { x } else { sign * (lower - cdf / density * (cdf / tail).ln()) }
 }
 
 /// log Σ exp(xᵢ), without overflow; −∞ for an empty slice.
 pub fn log_sum_exp(values: &[f64]) -> f64 {
-    let max = values
-        .iter()
-        .copied()
-        .fold(f64::NEG_INFINITY, |a, b| if a.is_nan() || a > b { a } else { b });
+    let max = values.iter().copied().fold(f64::NEG_INFINITY, |a, b| if a.is_nan() || a > b { a } else { b });
     if !max.is_finite() {
         return max;
     }
@@ -203,13 +192,7 @@ pub fn log_sum_exp(values: &[f64]) -> f64 {
 /// If `n` is zero.
 pub fn gauss_hermite(n: usize) -> (Vec<f64>, Vec<f64>) {
     assert!(n > 0, "a quadrature rule needs at least one node");
-    let jacobi = Mat::from_fn(n, n, |i, j| {
-        if i.abs_diff(j) == 1 {
-            (i.max(j) as f64).sqrt()
-        } else {
-            0.0
-        }
-    });
+    let jacobi = Mat::from_fn(n, n, |i, j| if i.abs_diff(j) == 1 { (i.max(j) as f64).sqrt() } else { 0.0 });
     let mut nodes = jacobi
         .self_adjoint_eigenvalues(Side::Lower)
         .expect("the QL iteration converges for a finite symmetric matrix");
@@ -287,11 +270,7 @@ mod tests {
             // E[x^2k] = (2k−1)!!
             let mut moment = 1.0;
             for k in 0..n {
-                let even: f64 = nodes
-                    .iter()
-                    .zip(&weights)
-                    .map(|(x, w)| w * x.powi(2 * i32::from(k)))
-                    .sum();
+                let even: f64 = nodes.iter().zip(&weights).map(|(x, w)| w * x.powi(2 * i32::from(k))).sum();
                 assert_relative_eq!(even, moment, max_relative = 1e-12);
                 moment *= 2.0 * f64::from(k) + 1.0;
             }
@@ -300,11 +279,7 @@ mod tests {
 
     #[test]
     fn log_sum_exp_neither_overflows_nor_invents_mass() {
-        assert_relative_eq!(
-            log_sum_exp(&[1000.0, 1000.0]),
-            1000.0 + 2.0_f64.ln(),
-            max_relative = 1e-15
-        );
+        assert_relative_eq!(log_sum_exp(&[1000.0, 1000.0]), 1000.0 + 2.0_f64.ln(), max_relative = 1e-15);
         assert_eq!(log_sum_exp(&[]), f64::NEG_INFINITY);
         assert_eq!(log_sum_exp(&[f64::NEG_INFINITY, 3.0]), 3.0);
         assert!(log_sum_exp(&[1.0, f64::NAN]).is_nan());
@@ -319,16 +294,9 @@ mod tests {
                 normal_cdf(h),
                 max_relative = 1e-15
             );
-            assert_relative_eq!(
-                bivariate_normal_cdf(h, 12.0, rho),
-                normal_cdf(h),
-                max_relative = 1e-14
-            );
+            assert_relative_eq!(bivariate_normal_cdf(h, 12.0, rho), normal_cdf(h), max_relative = 1e-14);
             // P(a ≤ h, b ≤ k) + P(a ≤ h, b > k) = P(a ≤ h)
-            let (below, above) = (
-                bivariate_normal_cdf(h, 0.5, rho),
-                bivariate_normal_cdf(h, -0.5, -rho),
-            );
+            let (below, above) = (bivariate_normal_cdf(h, 0.5, rho), bivariate_normal_cdf(h, -0.5, -rho));
             assert_relative_eq!(below + above, normal_cdf(h), max_relative = 1e-13);
         }
     }

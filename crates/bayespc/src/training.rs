@@ -50,11 +50,7 @@ impl TrainingSettings {
     /// Check every setting.
     pub fn validate(&self) -> Result<()> {
         if self.batch_size == Some(0) {
-            return Err(Error::Setting {
-                name: "training.batch_size",
-                value: 0.0,
-                must_be: "at least 1",
-            });
+            return Err(Error::Setting { name: "training.batch_size", value: 0.0, must_be: "at least 1" });
         }
         if self.validate_every == 0 {
             return Err(Error::Setting {
@@ -160,8 +156,8 @@ pub fn init_rng(seed: u64) -> impl Rng {
 }
 
 /// Train `learner` on `data` from step 1 and let it finish.
-pub fn fit<T: Real>(
-    learner: &mut Box<dyn Learner<T>>,
+pub fn fit<T: Real, L: Learner<T> + Clone>(
+    learner: &mut L,
     data: &Dataset<'_, T>,
     settings: &TrainingSettings,
     observer: &mut dyn Observer<T>,
@@ -177,31 +173,26 @@ pub fn fit<T: Real>(
     let owned = (n_held_out > 0).then(|| data.gather(&order));
     let train = owned.as_ref().map_or(*data, OwnedDataset::view);
     let mut progress = Run::new(&train, settings);
-    let mut best: Option<(f64, usize, Box<dyn Learner<T>>)> = None;
+    let mut best: Option<(f64, usize, L)> = None;
     let mut since_best = 0;
     for epoch in 1..=settings.epochs {
-        let (loss, control) = progress.epoch(learner.as_mut(), &train, &mut rng, observer)?;
+        let (loss, control) = progress.epoch(learner, &train, &mut rng, observer)?;
         progress.report.loss.push(loss);
         progress.report.epochs = epoch;
         let mut density = None;
         if n_held_out > 0 && (epoch % settings.validate_every == 0 || epoch == settings.epochs) {
-            let value = held_out_density(learner.as_ref(), &train, &validation.view())?;
+            let value = held_out_density(learner, &train, &validation.view())?;
             progress.report.validation.push((epoch, value));
             density = Some(value);
             if best.as_ref().is_none_or(|(best, ..)| value > *best) {
-                best = Some((value, epoch, learner.boxed_clone()));
+                best = Some((value, epoch, learner.clone()));
                 since_best = 0;
             } else {
                 since_best += 1;
             }
         }
-        let report = EpochReport {
-            epoch,
-            epochs: settings.epochs,
-            loss,
-            validation_density: density,
-        };
-        if control == Control::Stop || observer.epoch(&report, learner.as_ref())? == Control::Stop {
+        let report = EpochReport { epoch, epochs: settings.epochs, loss, validation_density: density };
+        if control == Control::Stop || observer.epoch(&report, learner)? == Control::Stop {
             progress.report.end = End::Stopped;
             break;
         }
@@ -237,12 +228,7 @@ pub fn partial_fit<T: Real>(
     for samples in order.chunks(size) {
         step += 1;
         let batch = data.gather(samples);
-        let place = Step {
-            index: step,
-            total: None,
-            n_total: n_seen,
-            full_batch: false,
-        };
+        let place = Step { index: step, total: None, n_total: n_seen, full_batch: false };
         learner.learn(&batch.view(), &place, &mut rng)?;
     }
     Ok(step)
@@ -331,12 +317,12 @@ fn held_out(n: usize, fraction: f64) -> Result<usize> {
 }
 
 /// Mean log density of held-out samples by a finished copy of the learner.
-pub fn held_out_density<T: Real>(
-    learner: &dyn Learner<T>,
+pub fn held_out_density<T: Real, L: Learner<T> + Clone>(
+    learner: &L,
     train: &Dataset<'_, T>,
     validation: &Dataset<'_, T>,
 ) -> Result<f64> {
-    let mut copy = learner.boxed_clone();
+    let mut copy = learner.clone();
     copy.finish(train)?;
     let predictive = copy.predict(validation.input(), Method::Linearised)?;
     metrics::log_predictive_density(&predictive, cast(validation.target()).as_ref())

@@ -21,12 +21,7 @@ fn yacht(split: usize) -> Option<(Mat<f64>, Mat<f64>, Mat<f64>, Mat<f64>, f64)> 
         .map(|line| line.split(',').map(|cell| cell.parse().unwrap()).collect())
         .collect();
     let splits = std::fs::read_to_string(folder.join("splits.csv")).ok()?;
-    let test: Vec<usize> = splits
-        .lines()
-        .nth(split)?
-        .split(',')
-        .map(|cell| cell.parse().unwrap())
-        .collect();
+    let test: Vec<usize> = splits.lines().nth(split)?.split(',').map(|cell| cell.parse().unwrap()).collect();
     let train: Vec<usize> = (0..rows.len()).filter(|row| !test.contains(row)).collect();
     let d = rows[0].len() - 1;
     let part = |samples: &[usize], first: usize, count: usize| {
@@ -46,7 +41,7 @@ fn smoke_yacht() {
     };
     let settings = NetworkSettings::default();
     let network = Network::<f64>::new(&settings, x.nrows(), 1, &mut init_rng(0)).unwrap();
-    let mut learner: Box<dyn Learner<f64>> = Box::new(Bpc::new(network, Rule::default()).unwrap());
+    let mut learner = Bpc::new(network, Rule::default()).unwrap();
     let data = Dataset::new(x.as_ref(), y.as_ref()).unwrap();
     let start = std::time::Instant::now();
     let report = fit(&mut learner, &data, &TrainingSettings::default(), &mut Silent).unwrap();
@@ -55,16 +50,11 @@ fn smoke_yacht() {
         Method::Mean,
         Method::Linearised,
         Method::monte_carlo(),
-        Method::Moments {
-            covariance: bayespc::network::CovarianceRule::Exact,
-        },
+        Method::Moments { covariance: bayespc::network::CovarianceRule::Exact },
     ] {
         let predictive = learner.predict(xt.as_ref(), method).unwrap();
         let rmse = scale * metrics::rmse(predictive.mean().as_ref(), yt.as_ref()).unwrap();
         let density = metrics::log_predictive_density(&predictive, yt.as_ref()).unwrap() - scale.ln();
-        println!(
-            "{method:?} rmse {rmse:.3} ll {density:.3} steps {} {elapsed:?}",
-            report.steps
-        );
+        println!("{method:?} rmse {rmse:.3} ll {density:.3} steps {} {elapsed:?}", report.steps);
     }
 }

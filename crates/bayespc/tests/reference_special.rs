@@ -12,12 +12,7 @@ fn table() -> Value {
 
 /// JSON has no infinity: it is the string "inf".
 fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| {
-        value
-            .as_str()
-            .and_then(|text| text.parse().ok())
-            .expect("a number")
-    })
+    value.as_f64().unwrap_or_else(|| value.as_str().and_then(|text| text.parse().ok()).expect("a number"))
 }
 
 /// Compare every row `[arguments …, expected]` of a table; report the worst, not the first.
@@ -52,9 +47,7 @@ fn gamma_functions_match_scipy() {
     check("digamma", 1e-13, 1e-16, |x| digamma(x[0]));
     check("trigamma", 1e-13, 0.0, |x| trigamma(x[0]));
     check("multigammaln", 1e-12, 0.0, |x| ln_multigamma(x[0], x[1] as usize));
-    check("multi_digamma", 1e-13, 0.0, |x| {
-        multi_digamma(x[0], x[1] as usize)
-    });
+    check("multi_digamma", 1e-13, 0.0, |x| multi_digamma(x[0], x[1] as usize));
 }
 
 #[test]
@@ -70,16 +63,12 @@ fn student_t_functions_match_scipy_and_quadrature() {
     check("student_t_ln_pdf", 1e-12, 1e-13, |x| student_t_ln_pdf(x[0], x[1]));
     check("student_t_cdf", 1e-11, 0.0, |x| student_t_cdf(x[0], x[1]));
     // The table's quantiles invert a distribution function near ½, so close to 0 they are exact to ε, not to ε x.
-    check("student_t_quantile", 1e-11, 1e-15, |x| {
-        student_t_quantile(x[0], x[1])
-    });
+    check("student_t_quantile", 1e-11, 1e-15, |x| student_t_quantile(x[0], x[1]));
 }
 
 #[test]
 fn the_bivariate_normal_cdf_matches_quadrature_to_1e_minus_14() {
-    check("bivariate_normal_cdf", 0.0, 1e-14, |x| {
-        bivariate_normal_cdf(x[0], x[1], x[2])
-    });
+    check("bivariate_normal_cdf", 0.0, 1e-14, |x| bivariate_normal_cdf(x[0], x[1], x[2]));
 }
 
 #[test]

@@ -33,23 +33,9 @@ impl Scale {
     pub(super) fn fit(values: impl Iterator<Item = f64>, log: bool) -> Self {
         let (low, high) = values
             .filter(|&v| drawable(v, log))
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
-                (low.min(v), high.max(v))
-            });
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
         if low > high {
-            return if log {
-                Self {
-                    low: 0.1,
-                    high: 10.0,
-                    log,
-                }
-            } else {
-                Self {
-                    low: 0.0,
-                    high: 1.0,
-                    log,
-                }
-            };
+            return if log { Self { low: 0.1, high: 10.0, log } } else { Self { low: 0.0, high: 1.0, log } };
         }
         if log {
             let (mut from, mut to) = (low.log10(), high.log10());
@@ -57,11 +43,7 @@ impl Scale {
                 (from, to) = (from - 0.5, to + 0.5);
             }
             let room = 0.04 * (to - from);
-            return Self {
-                low: 10f64.powf(from - room),
-                high: 10f64.powf(to + room),
-                log,
-            };
+            return Self { low: 10f64.powf(from - room), high: 10f64.powf(to + room), log };
         }
         let (mut from, mut to) = (low, high);
         // A span within rounding of its own end points cannot carry distinct ticks.
@@ -70,11 +52,7 @@ impl Scale {
             (from, to) = (low - half, low + half);
         }
         let room = 0.04 * (to - from);
-        Self {
-            low: from - room,
-            high: to + room,
-            log,
-        }
+        Self { low: from - room, high: to + room, log }
     }
 
     /// The scale from `low` to `high`, if there is one.
@@ -85,11 +63,7 @@ impl Scale {
 
     /// The smallest scale that includes both.
     pub(super) fn union(self, other: Self) -> Self {
-        Self {
-            low: self.low.min(other.low),
-            high: self.high.max(other.high),
-            log: self.log,
-        }
+        Self { low: self.low.min(other.low), high: self.high.max(other.high), log: self.log }
     }
 
     /// Lower and upper end.
@@ -114,11 +88,7 @@ impl Scale {
         if value.is_nan() {
             return None;
         }
-        Some(
-            self.fraction(value)
-                .unwrap_or(if value > 0.0 { 1.5 } else { -0.5 })
-                .clamp(-1e6, 1e6),
-        )
+        Some(self.fraction(value).unwrap_or(if value > 0.0 { 1.5 } else { -0.5 }).clamp(-1e6, 1e6))
     }
 
     /// About `count` ticks.
@@ -138,21 +108,14 @@ impl Scale {
             label: decade_label(exponent, digit),
         };
         if decades < 3 && count >= 3 {
-            let digits: &[f64] = if decades < 2 {
-                &[1.0, 2.0, 5.0]
-            } else {
-                &[1.0, 3.0]
-            };
+            let digits: &[f64] = if decades < 2 { &[1.0, 2.0, 5.0] } else { &[1.0, 3.0] };
             return (first - 1..=last)
                 .flat_map(|exponent| digits.iter().map(move |&digit| tick(exponent, digit)))
                 .filter(|t| t.value >= self.low * (1.0 - 1e-12) && t.value <= self.high * (1.0 + 1e-12))
                 .collect();
         }
         let stride = i32::try_from(decades.div_ceil(count)).unwrap_or(i32::MAX).max(1);
-        (first..=last)
-            .filter(|exponent| exponent.rem_euclid(stride) == 0)
-            .map(|e| tick(e, 1.0))
-            .collect()
+        (first..=last).filter(|exponent| exponent.rem_euclid(stride) == 0).map(|e| tick(e, 1.0)).collect()
     }
 
     /// The most ticks, from `most` down, whose labels stand side by side within `pixels`.
@@ -161,15 +124,9 @@ impl Scale {
             .rev()
             .map(|count| self.ticks(count))
             .find(|ticks| {
-                let widest = ticks
-                    .iter()
-                    .map(|t| text::width(&t.label, text::SMALL))
-                    .fold(0.0, f64::max);
-                let positions: Vec<f64> = ticks
-                    .iter()
-                    .filter_map(|t| self.fraction(t.value))
-                    .map(|f| f * pixels)
-                    .collect();
+                let widest = ticks.iter().map(|t| text::width(&t.label, text::SMALL)).fold(0.0, f64::max);
+                let positions: Vec<f64> =
+                    ticks.iter().filter_map(|t| self.fraction(t.value)).map(|f| f * pixels).collect();
                 positions.windows(2).all(|pair| pair[1] - pair[0] > widest + 14.0)
             })
             .unwrap_or_else(|| self.ticks(2).into_iter().take(1).collect())
@@ -199,19 +156,10 @@ impl Scale {
             .find(|&step| step >= rough * (1.0 - 1e-9))
             .unwrap_or(10.0 * power);
         let slack = 1e-9 * (self.high - self.low);
-        let (first, last) = (
-            ((self.low - slack) / step).ceil(),
-            ((self.high + slack) / step).floor(),
-        );
-        let values: Vec<f64> = (0..=(last - first) as usize)
-            .map(|i| (first + i as f64) * step)
-            .collect();
+        let (first, last) = (((self.low - slack) / step).ceil(), ((self.high + slack) / step).floor());
+        let values: Vec<f64> = (0..=(last - first) as usize).map(|i| (first + i as f64) * step).collect();
         let labels = linear_labels(&values, step);
-        values
-            .into_iter()
-            .zip(labels)
-            .map(|(value, label)| Tick { value, label })
-            .collect()
+        values.into_iter().zip(labels).map(|(value, label)| Tick { value, label }).collect()
     }
 }
 
@@ -248,9 +196,7 @@ fn is_whole(x: f64) -> bool {
 /// 2.5×10⁶, with the digits that a step of this size needs; neighbours share the exponent.
 fn scientific(value: f64, step: f64, exponent: i32) -> String {
     let mantissa_step = step / 10f64.powi(exponent);
-    let digits = (0..=15)
-        .find(|&d| is_whole(mantissa_step * 10f64.powi(d)))
-        .unwrap_or(15);
+    let digits = (0..=15).find(|&d| is_whole(mantissa_step * 10f64.powi(d))).unwrap_or(15);
     let mantissa = format!("{:.*}", digits as usize, value / 10f64.powi(exponent));
     match mantissa.as_str() {
         "1" => power_of_ten(exponent),
@@ -262,11 +208,7 @@ fn scientific(value: f64, step: f64, exponent: i32) -> String {
 fn decade_label(exponent: i32, digit: f64) -> String {
     match exponent {
         0..=4 => format!("{:.0}", digit * 10f64.powi(exponent)),
-        -3..0 => format!(
-            "{:.*}",
-            exponent.unsigned_abs() as usize,
-            digit * 10f64.powi(exponent)
-        ),
+        -3..0 => format!("{:.*}", exponent.unsigned_abs() as usize, digit * 10f64.powi(exponent)),
         _ if digit == 1.0 => power_of_ten(exponent),
         _ => format!("{digit:.0}×{}", power_of_ten(exponent)),
     }
@@ -312,10 +254,7 @@ mod tests {
             labels(Scale::exactly((0.0, 1.0), false).unwrap(), 4),
             ["0.00", "0.25", "0.50", "0.75", "1.00"]
         );
-        assert_eq!(
-            labels(Scale::exactly((0.0, 2e6), false).unwrap(), 2),
-            ["0", "10⁶", "2×10⁶"]
-        );
+        assert_eq!(labels(Scale::exactly((0.0, 2e6), false).unwrap(), 2), ["0", "10⁶", "2×10⁶"]);
     }
 
     #[test]
@@ -324,24 +263,15 @@ mod tests {
             labels(Scale::exactly((1e-6, 1e2), true).unwrap(), 5),
             ["10⁻⁶", "10⁻⁴", "0.01", "1", "100"]
         );
-        assert_eq!(
-            labels(Scale::exactly((1.0, 20.0), true).unwrap(), 5),
-            ["1", "3", "10"]
-        );
-        assert_eq!(
-            labels(Scale::exactly((0.15, 0.9), true).unwrap(), 5),
-            ["0.2", "0.5"]
-        );
+        assert_eq!(labels(Scale::exactly((1.0, 20.0), true).unwrap(), 5), ["1", "3", "10"]);
+        assert_eq!(labels(Scale::exactly((0.15, 0.9), true).unwrap(), 5), ["0.2", "0.5"]);
     }
 
     #[test]
     fn a_range_that_is_empty_or_not_positive_on_a_logarithmic_axis_is_refused() {
-        for (range, log) in [
-            ((1.0, 1.0), false),
-            ((2.0, 1.0), false),
-            ((0.0, 1.0), true),
-            ((f64::NAN, 1.0), false),
-        ] {
+        for (range, log) in
+            [((1.0, 1.0), false), ((2.0, 1.0), false), ((0.0, 1.0), true), ((f64::NAN, 1.0), false)]
+        {
             assert_eq!(Scale::exactly(range, log), None, "{range:?}");
         }
     }

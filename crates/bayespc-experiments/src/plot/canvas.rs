@@ -70,11 +70,7 @@ impl Canvas<'_> {
             filled: false,
             stroke_width: (stroke.width * UNITS_PER_PIXEL).round() as u32,
         };
-        let parts = if stroke.dashed {
-            dashes(points, 6.0, 4.0)
-        } else {
-            vec![points.to_vec()]
-        };
+        let parts = if stroke.dashed { dashes(points, 6.0, 4.0) } else { vec![points.to_vec()] };
         for part in parts {
             let mut rounded: Vec<_> = part.into_iter().map(units).collect();
             rounded.dedup();
@@ -92,17 +88,13 @@ impl Canvas<'_> {
         if rounded.len() < 3 {
             return Ok(());
         }
-        self.backend
-            .fill_polygon(rounded, &rgba(color, opacity))
-            .map_err(drawing)
+        self.backend.fill_polygon(rounded, &rgba(color, opacity)).map_err(drawing)
     }
 
     /// A filled rectangle.
     pub(super) fn rectangle(&mut self, rect: Rect, color: Rgb, opacity: f64) -> Result<()> {
         let (upper_left, lower_right) = (units((rect.left, rect.top)), units((rect.right, rect.bottom)));
-        self.backend
-            .draw_rect(upper_left, lower_right, &rgba(color, opacity), true)
-            .map_err(drawing)
+        self.backend.draw_rect(upper_left, lower_right, &rgba(color, opacity), true).map_err(drawing)
     }
 
     /// A point of about the same area in every shape.
@@ -115,10 +107,7 @@ impl Canvas<'_> {
         opacity: f64,
     ) -> Result<()> {
         let corners = |offsets: &[(f64, f64)]| -> Vec<Point> {
-            offsets
-                .iter()
-                .map(|&(dx, dy)| (x + radius * dx, y + radius * dy))
-                .collect()
+            offsets.iter().map(|&(dx, dy)| (x + radius * dx, y + radius * dy)).collect()
         };
         let polygon = match marker {
             Marker::Circle => {
@@ -139,35 +128,21 @@ impl Canvas<'_> {
     pub(super) fn text(&mut self, text: &str, (x, y): Point, font: Font) -> Result<()> {
         // Plotters shifts text that is anchored at the bottom up by half an x-height (0.26 of a font size).
         let shift = (MIDDLE_TO_BASELINE + 0.26) * font.size;
-        let position = if font.upwards {
-            (x + shift, y)
-        } else {
-            (x, y + shift)
-        };
+        let position = if font.upwards { (x + shift, y) } else { (x, y + shift) };
         let h_pos = match font.align {
             Align::Left => HPos::Left,
             Align::Center => HPos::Center,
             Align::Right => HPos::Right,
         };
-        let style = if font.bold {
-            FontStyle::Bold
-        } else {
-            FontStyle::Normal
-        };
+        let style = if font.bold { FontStyle::Bold } else { FontStyle::Normal };
         let size = font.size * PLOTTERS_FONT_RATIO * UNITS_PER_PIXEL;
-        let turn = if font.upwards {
-            FontTransform::Rotate270
-        } else {
-            FontTransform::None
-        };
+        let turn = if font.upwards { FontTransform::Rotate270 } else { FontTransform::None };
         let style = TextStyle {
             font: FontDesc::new(FontFamily::SansSerif, size, style).transform(turn),
             color: plotters::style::Color::to_backend_color(&rgba(font.color, 1.0)),
             pos: Pos::new(h_pos, VPos::Bottom),
         };
-        self.backend
-            .draw_text(&printable(text), &style, units(position))
-            .map_err(drawing)
+        self.backend.draw_text(&printable(text), &style, units(position)).map_err(drawing)
     }
 }
 
@@ -181,15 +156,8 @@ pub(super) fn document(
     let scale = UNITS_PER_PIXEL as u32;
     let size = (width.saturating_mul(scale), height.saturating_mul(scale));
     let mut drawn = String::new();
-    let mut canvas = Canvas {
-        backend: SVGBackend::with_string(&mut drawn, size),
-    };
-    let page = Rect {
-        left: 0.0,
-        top: 0.0,
-        right: f64::from(width),
-        bottom: f64::from(height),
-    };
+    let mut canvas = Canvas { backend: SVGBackend::with_string(&mut drawn, size) };
+    let page = Rect { left: 0.0, top: 0.0, right: f64::from(width), bottom: f64::from(height) };
     canvas.rectangle(page, (255, 255, 255), 1.0)?;
     draw(&mut canvas)?;
     canvas.backend.present().map_err(drawing)?;
@@ -205,10 +173,7 @@ pub(super) fn document(
 
 fn units((x, y): Point) -> (i32, i32) {
     debug_assert!(x.is_finite() && y.is_finite(), "a point at ({x}, {y})");
-    (
-        (x * UNITS_PER_PIXEL).round() as i32,
-        (y * UNITS_PER_PIXEL).round() as i32,
-    )
+    ((x * UNITS_PER_PIXEL).round() as i32, (y * UNITS_PER_PIXEL).round() as i32)
 }
 
 fn rgba((r, g, b): Rgb, opacity: f64) -> RGBAColor {

@@ -35,12 +35,8 @@ impl Rect {
 pub(super) fn segment(rect: &Rect, p: Point, q: Point) -> Option<(Point, Point)> {
     let (dx, dy) = (q.0 - p.0, q.1 - p.1);
     let (mut enter, mut leave) = (0.0_f64, 1.0_f64);
-    let half_planes = [
-        (-dx, p.0 - rect.left),
-        (dx, rect.right - p.0),
-        (-dy, p.1 - rect.top),
-        (dy, rect.bottom - p.1),
-    ];
+    let half_planes =
+        [(-dx, p.0 - rect.left), (dx, rect.right - p.0), (-dy, p.1 - rect.top), (dy, rect.bottom - p.1)];
     for (speed, room) in half_planes {
         if speed == 0.0 {
             if room < 0.0 {
@@ -53,12 +49,8 @@ pub(super) fn segment(rect: &Rect, p: Point, q: Point) -> Option<(Point, Point)>
         }
     }
     let at = |t: f64| (p.0 + t * dx, p.1 + t * dy);
-    (enter <= leave).then(|| {
-        (
-            if enter == 0.0 { p } else { at(enter) },
-            if leave == 1.0 { q } else { at(leave) },
-        )
-    })
+    (enter <= leave)
+        .then(|| (if enter == 0.0 { p } else { at(enter) }, if leave == 1.0 { q } else { at(leave) }))
 }
 
 /// The parts of an open path inside the rectangle.
@@ -79,12 +71,8 @@ pub(super) fn path(rect: &Rect, points: &[Point]) -> Vec<Vec<Point>> {
 /// The part of a closed polygon inside the rectangle.
 pub(super) fn polygon(rect: &Rect, points: &[Point]) -> Vec<Point> {
     // Each half plane: signed room left on its inner side.
-    let rooms: [&dyn Fn(Point) -> f64; 4] = [
-        &|p| p.0 - rect.left,
-        &|p| rect.right - p.0,
-        &|p| p.1 - rect.top,
-        &|p| rect.bottom - p.1,
-    ];
+    let rooms: [&dyn Fn(Point) -> f64; 4] =
+        [&|p| p.0 - rect.left, &|p| rect.right - p.0, &|p| p.1 - rect.top, &|p| rect.bottom - p.1];
     rooms.iter().fold(points.to_vec(), |polygon, room| {
         let mut kept = Vec::with_capacity(polygon.len() + 2);
         for (i, &q) in polygon.iter().enumerate() {
@@ -106,29 +94,18 @@ pub(super) fn polygon(rect: &Rect, points: &[Point]) -> Vec<Point> {
 mod tests {
     use super::*;
 
-    const UNIT: Rect = Rect {
-        left: 0.0,
-        top: 0.0,
-        right: 1.0,
-        bottom: 1.0,
-    };
+    const UNIT: Rect = Rect { left: 0.0, top: 0.0, right: 1.0, bottom: 1.0 };
 
     #[test]
     fn a_segment_through_the_square_is_cut_at_both_edges() {
-        assert_eq!(
-            segment(&UNIT, (-1.0, 0.5), (3.0, 0.5)),
-            Some(((0.0, 0.5), (1.0, 0.5)))
-        );
+        assert_eq!(segment(&UNIT, (-1.0, 0.5), (3.0, 0.5)), Some(((0.0, 0.5), (1.0, 0.5))));
         assert_eq!(segment(&UNIT, (-1.0, 2.0), (3.0, 2.0)), None);
         assert_eq!(segment(&UNIT, (-1.0, 0.5), (0.5, 2.5)), None);
     }
 
     #[test]
     fn a_path_that_leaves_and_returns_has_two_parts() {
-        let parts = path(
-            &UNIT,
-            &[(0.1, 0.5), (0.2, 0.5), (0.3, 9.0), (0.4, 0.5), (0.5, 0.5)],
-        );
+        let parts = path(&UNIT, &[(0.1, 0.5), (0.2, 0.5), (0.3, 9.0), (0.4, 0.5), (0.5, 0.5)]);
         assert_eq!(parts.len(), 2);
         assert!(parts.iter().flatten().all(|&p| UNIT.contains(p)));
     }

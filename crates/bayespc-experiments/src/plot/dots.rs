@@ -49,12 +49,7 @@ impl DotPlot {
     fn scale(&self) -> Result<Scale> {
         if let Some(range) = self.value_range {
             let (low, high) = range;
-            let error = || Error::Range {
-                chart: self.title.clone(),
-                axis: "value",
-                low,
-                high,
-            };
+            let error = || Error::Range { chart: self.title.clone(), axis: "value", low, high };
             return Scale::exactly(range, self.value_log).ok_or_else(error);
         }
         let values = self.series.iter().flat_map(|s| {
@@ -68,10 +63,7 @@ impl DotPlot {
     }
 
     fn names(&self, width: f64) -> Vec<Vec<String>> {
-        self.groups
-            .iter()
-            .map(|name| text::wrap(name, SMALL, 0.32 * width, 2))
-            .collect()
+        self.groups.iter().map(|name| text::wrap(name, SMALL, 0.32 * width, 2)).collect()
     }
 }
 
@@ -85,14 +77,7 @@ impl Chart for DotPlot {
     }
 
     fn claims(&self) -> Vec<Claim<'_>> {
-        self.series
-            .iter()
-            .map(|s| Claim {
-                label: &s.label,
-                color: s.color,
-                marker: true,
-            })
-            .collect()
+        self.series.iter().map(|s| Claim { label: &s.label, color: s.color, marker: true }).collect()
     }
 
     fn entries(&self) -> Vec<Entry> {
@@ -111,12 +96,7 @@ impl Chart for DotPlot {
             let errors = series.errors.as_ref().map_or(expected, Vec::len);
             for (what, found) in [("values", series.values.len()), ("errors", errors)] {
                 if found != expected {
-                    return Err(Error::Length {
-                        what,
-                        label: series.label.clone(),
-                        found,
-                        expected,
-                    });
+                    return Err(Error::Length { what, label: series.label.clone(), found, expected });
                 }
             }
         }
@@ -125,12 +105,7 @@ impl Chart for DotPlot {
 
     fn left(&self, width: f64, _plot_height: f64) -> Result<f64> {
         let names = self.names(width);
-        Ok(names
-            .iter()
-            .flatten()
-            .map(|line| text::width(line, SMALL))
-            .fold(0.0, f64::max)
-            + 14.0)
+        Ok(names.iter().flatten().map(|line| text::width(line, SMALL)).fold(0.0, f64::max) + 14.0)
     }
 
     fn draw(&self, canvas: &mut Canvas<'_>, outer: f64, plot: Rect, palette: &Palette) -> Result<()> {
@@ -138,28 +113,14 @@ impl Chart for DotPlot {
         let row_height = plot.height() / self.groups.len().max(1) as f64;
         for row in (0..self.groups.len()).step_by(2) {
             let top = plot.top + row as f64 * row_height;
-            canvas.rectangle(
-                Rect {
-                    top,
-                    bottom: top + row_height,
-                    ..plot
-                },
-                (246, 246, 246),
-                1.0,
-            )?;
+            canvas.rectangle(Rect { top, bottom: top + row_height, ..plot }, (246, 246, 246), 1.0)?;
         }
         x_axis(canvas, &scale, &plot)?;
         // The chart's width, from which the names' share was taken: the plot ends 4 pixels before it.
         for (row, lines) in self.names(plot.right + 4.0 - outer).iter().enumerate() {
             let centre = plot.top + (row as f64 + 0.5) * row_height;
             for (k, line) in lines.iter().enumerate() {
-                let font = Font {
-                    size: SMALL,
-                    bold: false,
-                    upwards: false,
-                    align: Align::Right,
-                    color: INK,
-                };
+                let font = Font { size: SMALL, bold: false, upwards: false, align: Align::Right, color: INK };
                 let offset = (k as f64 - (lines.len() as f64 - 1.0) / 2.0) * SMALL * LEADING;
                 canvas.text(line, (plot.left - 8.0, centre + offset), font)?;
             }
@@ -167,11 +128,7 @@ impl Chart for DotPlot {
         if let Some(fraction) = self.reference.and_then(|value| scale.fraction(value)) {
             let x = plot.left + fraction * plot.width();
             if plot.contains((x, plot.top)) {
-                let stroke = Stroke {
-                    dashed: true,
-                    width: 1.3,
-                    ..hairline((110, 110, 110))
-                };
+                let stroke = Stroke { dashed: true, width: 1.3, ..hairline((110, 110, 110)) };
                 canvas.path(&[(x, plot.top), (x, plot.bottom)], stroke)?;
             }
         }
@@ -189,17 +146,11 @@ impl Chart for DotPlot {
                 let y = plot.top + (row as f64 + 0.5) * row_height + offset;
                 let across = |fraction: f64| plot.left + fraction * plot.width();
                 let error = series.errors.as_ref().map_or(f64::NAN, |errors| errors[row]);
-                let ends = (
-                    scale.fraction_of_bound(value - error),
-                    scale.fraction_of_bound(value + error),
-                );
+                let ends = (scale.fraction_of_bound(value - error), scale.fraction_of_bound(value + error));
                 if let (Some(low), Some(high)) = ends
                     && error > 0.0
                 {
-                    let stroke = Stroke {
-                        width: 1.8,
-                        ..hairline(color)
-                    };
+                    let stroke = Stroke { width: 1.8, ..hairline(color) };
                     for part in clip::path(&plot, &[(across(low), y), (across(high), y)]) {
                         canvas.path(&part, stroke)?;
                     }

@@ -36,22 +36,12 @@ pub(super) trait Chart {
 
 /// Panels in a grid of `columns`, as one SVG document of `width × height` pixels.
 pub fn figure(panels: &[Panel], columns: usize, width: u32, height: u32) -> Result<String> {
-    arrange(
-        &panels.iter().map(|p| p as &dyn Chart).collect::<Vec<_>>(),
-        columns,
-        width,
-        height,
-    )
+    arrange(&panels.iter().map(|p| p as &dyn Chart).collect::<Vec<_>>(), columns, width, height)
 }
 
 /// Dot plots in a grid of `columns`, as one SVG document of `width × height` pixels.
 pub fn dot_figure(plots: &[DotPlot], columns: usize, width: u32, height: u32) -> Result<String> {
-    arrange(
-        &plots.iter().map(|p| p as &dyn Chart).collect::<Vec<_>>(),
-        columns,
-        width,
-        height,
-    )
+    arrange(&plots.iter().map(|p| p as &dyn Chart).collect::<Vec<_>>(), columns, width, height)
 }
 
 fn arrange(charts: &[&dyn Chart], columns: usize, width: u32, height: u32) -> Result<String> {
@@ -68,14 +58,9 @@ fn arrange(charts: &[&dyn Chart], columns: usize, width: u32, height: u32) -> Re
 
     let (page_width, page_height) = (f64::from(width), f64::from(height));
     let cell_width = (page_width - MARGIN * (columns as f64 + 1.0)) / columns as f64;
-    let entries: Vec<Vec<Entry>> = charts
-        .iter()
-        .map(|chart| merged(chart.entries().into_iter()))
-        .collect();
+    let entries: Vec<Vec<Entry>> = charts.iter().map(|chart| merged(chart.entries().into_iter())).collect();
     let shared = shared_entries(&entries);
-    let below = shared
-        .as_ref()
-        .map(|entries| Legend::new(entries, page_width - 2.0 * MARGIN));
+    let below = shared.as_ref().map(|entries| Legend::new(entries, page_width - 2.0 * MARGIN));
     let below_height = below.as_ref().map_or(0.0, Legend::height);
     let own: Vec<Legend> = entries
         .iter()
@@ -84,19 +69,13 @@ fn arrange(charts: &[&dyn Chart], columns: usize, width: u32, height: u32) -> Re
     let cell_height =
         (page_height - below_height - 2.0 * MARGIN - BETWEEN_ROWS * (rows as f64 - 1.0)) / rows as f64;
 
-    let titles: Vec<Vec<String>> = charts
-        .iter()
-        .map(|chart| text::wrap(chart.title(), LARGE * 1.08, cell_width, 3))
-        .collect();
-    let x_labels: Vec<Vec<String>> = charts
-        .iter()
-        .map(|chart| text::wrap(chart.x_label(), MEDIUM, cell_width * 0.85, 2))
-        .collect();
+    let titles: Vec<Vec<String>> =
+        charts.iter().map(|chart| text::wrap(chart.title(), LARGE * 1.08, cell_width, 3)).collect();
+    let x_labels: Vec<Vec<String>> =
+        charts.iter().map(|chart| text::wrap(chart.x_label(), MEDIUM, cell_width * 0.85, 2)).collect();
     // Charts of a row share their upper and lower edge, charts of a column their left one.
     let over_row = |row: usize, measure: &dyn Fn(usize) -> f64| -> f64 {
-        (row * columns..((row + 1) * columns).min(charts.len()))
-            .map(measure)
-            .fold(0.0, f64::max)
+        (row * columns..((row + 1) * columns).min(charts.len())).map(measure).fold(0.0, f64::max)
     };
     let top = |row| 8.0 + over_row(row, &|i| titles[i].len() as f64 * LARGE * LEADING);
     let bottom = |row| {
@@ -110,11 +89,7 @@ fn arrange(charts: &[&dyn Chart], columns: usize, width: u32, height: u32) -> Re
         left[i % columns] = left[i % columns].max(chart.left(cell_width, plot_height)?);
     }
 
-    let name = charts
-        .iter()
-        .map(|chart| chart.title())
-        .collect::<Vec<_>>()
-        .join("; ");
+    let name = charts.iter().map(|chart| chart.title()).collect::<Vec<_>>().join("; ");
     document(width, height, &name, |canvas| {
         for (i, chart) in charts.iter().enumerate() {
             let (row, column) = (i / columns, i % columns);
@@ -128,31 +103,16 @@ fn arrange(charts: &[&dyn Chart], columns: usize, width: u32, height: u32) -> Re
             };
             if plot.width() < LEAST || plot.height() < LEAST {
                 let (width, height) = (plot.width().max(0.0), plot.height().max(0.0));
-                return Err(Error::NoRoom {
-                    chart: chart.title().to_owned(),
-                    width,
-                    height,
-                });
+                return Err(Error::NoRoom { chart: chart.title().to_owned(), width, height });
             }
             // A title starts above the data unless it is so long that it needs the whole width.
-            let title_width = titles[i]
-                .iter()
-                .map(|line| text::width(line, LARGE * 1.08))
-                .fold(0.0, f64::max);
+            let title_width =
+                titles[i].iter().map(|line| text::width(line, LARGE * 1.08)).fold(0.0, f64::max);
             let title_left = plot.left.min(outer + cell_width - title_width).max(outer);
             for (k, line) in titles[i].iter().enumerate() {
-                let font = Font {
-                    size: LARGE,
-                    bold: true,
-                    upwards: false,
-                    align: Align::Left,
-                    color: (20, 20, 20),
-                };
-                canvas.text(
-                    line,
-                    (title_left, upper + (k as f64 + 0.5) * LARGE * LEADING),
-                    font,
-                )?;
+                let font =
+                    Font { size: LARGE, bold: true, upwards: false, align: Align::Left, color: (20, 20, 20) };
+                canvas.text(line, (title_left, upper + (k as f64 + 0.5) * LARGE * LEADING), font)?;
             }
             chart.draw(canvas, outer, plot, &palette)?;
             for (k, line) in x_labels[i].iter().enumerate() {
@@ -167,12 +127,8 @@ fn arrange(charts: &[&dyn Chart], columns: usize, width: u32, height: u32) -> Re
                 canvas.text(line, (f64::midpoint(plot.left, plot.right), y), font)?;
             }
             let legend_top = plot.bottom + TICK_ROW + x_labels[i].len() as f64 * MEDIUM * LEADING;
-            let area = Rect {
-                left: outer,
-                top: legend_top,
-                right: outer + cell_width,
-                bottom: upper + cell_height,
-            };
+            let area =
+                Rect { left: outer, top: legend_top, right: outer + cell_width, bottom: upper + cell_height };
             own[i].draw(canvas, area, &palette)?;
         }
         if let Some(legend) = &below {

@@ -19,13 +19,7 @@ pub(super) fn x_axis(canvas: &mut Canvas<'_>, scale: &Scale, plot: &Rect) -> Res
         };
         let x = plot.left + fraction * plot.width();
         canvas.path(&[(x, plot.top), (x, plot.bottom)], hairline(GRID))?;
-        let font = Font {
-            size: SMALL,
-            bold: false,
-            upwards: false,
-            align: Align::Center,
-            color: INK,
-        };
+        let font = Font { size: SMALL, bold: false, upwards: false, align: Align::Center, color: INK };
         canvas.text(&tick.label, (x, plot.bottom + 5.0 + SMALL / 2.0), font)?;
     }
     Ok(())
@@ -33,38 +27,17 @@ pub(super) fn x_axis(canvas: &mut Canvas<'_>, scale: &Scale, plot: &Rect) -> Res
 
 /// Lines at the left and bottom edge.
 pub(super) fn frame(canvas: &mut Canvas<'_>, plot: &Rect) -> Result<()> {
-    let corners = [
-        (plot.left, plot.top),
-        (plot.left, plot.bottom),
-        (plot.right, plot.bottom),
-    ];
+    let corners = [(plot.left, plot.top), (plot.left, plot.bottom), (plot.right, plot.bottom)];
     canvas.path(&corners, hairline(FRAME))
 }
 
 /// Says that there is nothing to see.
 pub(super) fn no_data(canvas: &mut Canvas<'_>, plot: &Rect) -> Result<()> {
-    let font = Font {
-        size: MEDIUM,
-        bold: false,
-        upwards: false,
-        align: Align::Center,
-        color: (110, 110, 110),
-    };
-    canvas.text(
-        "no data",
-        (
-            f64::midpoint(plot.left, plot.right),
-            f64::midpoint(plot.top, plot.bottom),
-        ),
-        font,
-    )
+    let font =
+        Font { size: MEDIUM, bold: false, upwards: false, align: Align::Center, color: (110, 110, 110) };
+    canvas.text("no data", (f64::midpoint(plot.left, plot.right), f64::midpoint(plot.top, plot.bottom)), font)
 }
 
 pub(super) fn hairline(color: Rgb) -> Stroke {
-    Stroke {
-        color,
-        width: 1.0,
-        dashed: false,
-        opacity: 1.0,
-    }
+    Stroke { color, width: 1.0, dashed: false, opacity: 1.0 }
 }

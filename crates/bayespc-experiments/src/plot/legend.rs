@@ -74,11 +74,7 @@ impl Legend {
 
     /// Height in pixels.
     pub(super) fn height(&self) -> f64 {
-        if self.rows.is_empty() {
-            0.0
-        } else {
-            ROW * self.rows.len() as f64 + 6.0
-        }
+        if self.rows.is_empty() { 0.0 } else { ROW * self.rows.len() as f64 + 6.0 }
     }
 
     /// Draw into the given area, from its top.
@@ -108,21 +104,12 @@ impl Legend {
 fn swatch(canvas: &mut Canvas<'_>, entry: &Entry, look: Look, x: f64, y: f64) -> Result<()> {
     let color = look.color.rgb();
     if entry.band {
-        let area = Rect {
-            left: x,
-            top: y - 6.0,
-            right: x + SWATCH,
-            bottom: y + 6.0,
-        };
+        let area = Rect { left: x, top: y - 6.0, right: x + SWATCH, bottom: y + 6.0 };
         canvas.rectangle(area, color, 0.2)?;
     }
     if let Some(style) = entry.line {
-        let stroke = Stroke {
-            color,
-            width: 2.0,
-            dashed: (style == LineStyle::Dashed) != look.dashed,
-            opacity: 1.0,
-        };
+        let stroke =
+            Stroke { color, width: 2.0, dashed: (style == LineStyle::Dashed) != look.dashed, opacity: 1.0 };
         canvas.path(&[(x, y), (x + SWATCH, y)], stroke)?;
     }
     if entry.marker {

@@ -46,26 +46,15 @@ impl Map {
     }
 
     pub(super) fn path(&self, canvas: &mut Canvas<'_>, points: &[Point], stroke: Stroke) -> Result<()> {
-        clip::path(&self.plot, points)
-            .iter()
-            .try_for_each(|part| canvas.path(part, stroke))
+        clip::path(&self.plot, points).iter().try_for_each(|part| canvas.path(part, stroke))
     }
 
     /// Number of runs drawn; a run is a stretch without points that cannot be drawn.
     pub(super) fn line(&self, canvas: &mut Canvas<'_>, line: &Line, look: Look) -> Result<usize> {
         let color = look.color.rgb();
-        let stroke = Stroke {
-            color,
-            width: 2.0,
-            dashed: line.dashed != look.dashed,
-            opacity: 1.0,
-        };
-        let points: Vec<Option<Point>> = line
-            .x
-            .iter()
-            .zip(&line.y)
-            .map(|(&x, &y)| self.point(x, y))
-            .collect();
+        let stroke = Stroke { color, width: 2.0, dashed: line.dashed != look.dashed, opacity: 1.0 };
+        let points: Vec<Option<Point>> =
+            line.x.iter().zip(&line.y).map(|(&x, &y)| self.point(x, y)).collect();
         let mut drawn = 0;
         for run in points.split(Option::is_none) {
             let run: Vec<Point> = run.iter().flatten().copied().collect();
@@ -118,19 +107,11 @@ impl Map {
             let Some(centre) = self.point(x, y) else { continue };
             drawn += 1;
             let error = scatter.y_error.as_ref().map_or(f64::NAN, |errors| errors[i]);
-            let ends = (
-                self.y.fraction_of_bound(y - error),
-                self.y.fraction_of_bound(y + error),
-            );
+            let ends = (self.y.fraction_of_bound(y - error), self.y.fraction_of_bound(y + error));
             if let (Some(low), Some(high)) = ends
                 && error > 0.0
             {
-                let stroke = Stroke {
-                    color,
-                    width: 1.4,
-                    dashed: false,
-                    opacity,
-                };
+                let stroke = Stroke { color, width: 1.4, dashed: false, opacity };
                 let (low, high) = ((centre.0, self.up(low)), (centre.0, self.up(high)));
                 self.path(canvas, &[low, high], stroke)?;
                 for end in [low, high] {

@@ -96,17 +96,12 @@ impl Palette {
             }
             let own = || charts.iter().flatten().filter(|claim| claim.label == label);
             let meets = |other: &str| {
-                charts
-                    .iter()
-                    .any(|chart| [label, other].iter().all(|l| chart.iter().any(|c| c.label == *l)))
+                charts.iter().any(|chart| [label, other].iter().all(|l| chart.iter().any(|c| c.label == *l)))
             };
             let met: Vec<_> = places.iter().filter(|&&(other, ..)| meets(other)).collect();
-            let color = own()
-                .find_map(|claim| claim.color)
-                .or(label.is_empty().then_some(Color::Grey));
-            let color_place = color
-                .is_none()
-                .then(|| first_free(met.iter().filter_map(|&&(_, place, _)| place)));
+            let color = own().find_map(|claim| claim.color).or(label.is_empty().then_some(Color::Grey));
+            let color_place =
+                color.is_none().then(|| first_free(met.iter().filter_map(|&&(_, place, _)| place)));
             let marker_place = own()
                 .any(|claim| claim.marker)
                 .then(|| first_free(met.iter().filter_map(|&&(_, _, place)| place)));
@@ -125,22 +120,13 @@ impl Palette {
     /// The look of a label; grey circles for one that was not announced.
     pub(super) fn look(&self, label: &str) -> Look {
         let found = self.looks.iter().find(|(known, _)| known == label);
-        found.map_or(
-            Look {
-                color: Color::Grey,
-                marker: Marker::Circle,
-                dashed: false,
-            },
-            |&(_, look)| look,
-        )
+        found.map_or(Look { color: Color::Grey, marker: Marker::Circle, dashed: false }, |&(_, look)| look)
     }
 }
 
 fn first_free(taken: impl Iterator<Item = usize>) -> usize {
     let taken: Vec<usize> = taken.collect();
-    (0..=taken.len())
-        .find(|place| !taken.contains(place))
-        .unwrap_or(taken.len())
+    (0..=taken.len()).find(|place| !taken.contains(place)).unwrap_or(taken.len())
 }
 
 #[cfg(test)]
@@ -148,20 +134,13 @@ mod tests {
     use super::*;
 
     fn claim(label: &str) -> Claim<'_> {
-        Claim {
-            label,
-            color: None,
-            marker: true,
-        }
+        Claim { label, color: None, marker: true }
     }
 
     #[test]
     fn a_label_keeps_its_look_and_differs_from_those_it_meets() {
-        let palette = Palette::new(&[
-            vec![claim("a"), claim("b")],
-            vec![claim("c"), claim("b")],
-            vec![claim("d")],
-        ]);
+        let palette =
+            Palette::new(&[vec![claim("a"), claim("b")], vec![claim("c"), claim("b")], vec![claim("d")]]);
         let color = |label| palette.look(label).color;
         assert_ne!(color("a"), color("b"));
         assert_ne!(color("c"), color("b"));
@@ -171,10 +150,7 @@ mod tests {
 
     #[test]
     fn a_colour_asked_for_is_not_given_to_another() {
-        let asking = Claim {
-            color: Some(Color::Blue),
-            ..claim("b")
-        };
+        let asking = Claim { color: Some(Color::Blue), ..claim("b") };
         let palette = Palette::new(&[vec![claim("a"), asking]]);
         assert_eq!(palette.look("b").color, Color::Blue);
         assert_ne!(palette.look("a").color, Color::Blue);

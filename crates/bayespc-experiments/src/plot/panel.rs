@@ -70,17 +70,8 @@ pub struct Panel {
 
 impl Panel {
     fn scales(&self) -> Result<(Scale, Scale)> {
-        let range_error = |axis, (low, high)| Error::Range {
-            chart: self.title.clone(),
-            axis,
-            low,
-            high,
-        };
-        let xs = self
-            .lines
-            .iter()
-            .flat_map(|l| &l.x)
-            .chain(self.scatters.iter().flat_map(|s| &s.x));
+        let range_error = |axis, (low, high)| Error::Range { chart: self.title.clone(), axis, low, high };
+        let xs = self.lines.iter().flat_map(|l| &l.x).chain(self.scatters.iter().flat_map(|s| &s.x));
         let mut x = Scale::fit(xs.copied(), self.x_log);
         let line_ys = self.lines.iter().flat_map(|l| {
             let band = l.band.iter().flat_map(|(lower, upper)| lower.iter().chain(upper));
@@ -112,12 +103,7 @@ fn same_length(what: &'static str, label: &str, found: usize, expected: usize) -
     if found == expected {
         Ok(())
     } else {
-        Err(Error::Length {
-            what,
-            label: label.to_owned(),
-            found,
-            expected,
-        })
+        Err(Error::Length { what, label: label.to_owned(), found, expected })
     }
 }
 
@@ -135,27 +121,15 @@ impl Chart for Panel {
     }
 
     fn claims(&self) -> Vec<Claim<'_>> {
-        let lines = self.lines.iter().map(|l| Claim {
-            label: &l.label,
-            color: l.color,
-            marker: false,
-        });
-        let scatters = self.scatters.iter().map(|s| Claim {
-            label: &s.label,
-            color: s.color,
-            marker: true,
-        });
+        let lines = self.lines.iter().map(|l| Claim { label: &l.label, color: l.color, marker: false });
+        let scatters = self.scatters.iter().map(|s| Claim { label: &s.label, color: s.color, marker: true });
         lines.chain(scatters).collect()
     }
 
     fn entries(&self) -> Vec<Entry> {
         let lines = self.lines.iter().map(|l| Entry {
             label: l.label.clone(),
-            line: Some(if l.dashed {
-                LineStyle::Dashed
-            } else {
-                LineStyle::Solid
-            }),
+            line: Some(if l.dashed { LineStyle::Dashed } else { LineStyle::Solid }),
             band: l.band.is_some(),
             marker: false,
         });
@@ -188,10 +162,7 @@ impl Chart for Panel {
     fn left(&self, _width: f64, plot_height: f64) -> Result<f64> {
         let (_, y) = self.scales()?;
         let ticks = vertical_ticks(&y, plot_height);
-        let widest = ticks
-            .iter()
-            .map(|t| text::width(&t.label, SMALL))
-            .fold(0.0, f64::max);
+        let widest = ticks.iter().map(|t| text::width(&t.label, SMALL)).fold(0.0, f64::max);
         let label_lines = text::wrap(&self.y_label, MEDIUM, plot_height, 3).len();
         Ok(widest + 10.0 + label_lines as f64 * MEDIUM * LEADING + if label_lines > 0 { 4.0 } else { 0.0 })
     }
@@ -208,27 +179,12 @@ impl Chart for Panel {
         x_axis(canvas, &x, &plot)?;
         for tick in vertical_ticks(&y, plot.height()) {
             if let Some(height) = map.horizontal(canvas, tick.value, GRID)? {
-                let font = Font {
-                    size: SMALL,
-                    bold: false,
-                    upwards: false,
-                    align: Align::Right,
-                    color: INK,
-                };
+                let font = Font { size: SMALL, bold: false, upwards: false, align: Align::Right, color: INK };
                 canvas.text(&tick.label, (plot.left - 7.0, height), font)?;
             }
         }
-        for (k, line) in text::wrap(&self.y_label, MEDIUM, plot.height(), 3)
-            .iter()
-            .enumerate()
-        {
-            let font = Font {
-                size: MEDIUM,
-                bold: false,
-                upwards: true,
-                align: Align::Center,
-                color: INK,
-            };
+        for (k, line) in text::wrap(&self.y_label, MEDIUM, plot.height(), 3).iter().enumerate() {
+            let font = Font { size: MEDIUM, bold: false, upwards: true, align: Align::Center, color: INK };
             let centre = outer + (k as f64 + 0.5) * MEDIUM * LEADING;
             canvas.text(line, (centre, f64::midpoint(plot.top, plot.bottom)), font)?;
         }
@@ -245,12 +201,7 @@ impl Chart for Panel {
                     map.point(v, v)
                 })
                 .collect();
-            let stroke = Stroke {
-                color: (110, 110, 110),
-                width: 1.2,
-                dashed: true,
-                opacity: 1.0,
-            };
+            let stroke = Stroke { color: (110, 110, 110), width: 1.2, dashed: true, opacity: 1.0 };
             map.path(canvas, &points, stroke)?;
         }
         let mut drawn = 0;

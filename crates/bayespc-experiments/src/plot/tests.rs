@@ -27,10 +27,7 @@ fn assert_inside_the_page(svg: &str) {
         .collect();
     let within = |value: &str, limit: f64| {
         let value: f64 = value.parse().unwrap();
-        assert!(
-            (-1.0..=limit + 1.0).contains(&value),
-            "{value} outside 0..{limit}"
-        );
+        assert!((-1.0..=limit + 1.0).contains(&value), "{value} outside 0..{limit}");
     };
     for node in document.descendants() {
         for (name, limit) in [("x", view[2]), ("cx", view[2]), ("y", view[3]), ("cy", view[3])] {
@@ -47,12 +44,7 @@ fn assert_inside_the_page(svg: &str) {
 }
 
 fn line(label: &str, x: Vec<f64>, y: Vec<f64>) -> Line {
-    Line {
-        label: label.into(),
-        x,
-        y,
-        ..Line::default()
-    }
+    Line { label: label.into(), x, y, ..Line::default() }
 }
 
 #[test]
@@ -62,34 +54,21 @@ fn every_label_is_in_the_document_and_escaped() {
         x_label: "time \"t\" (s)".into(),
         y_label: "it's y".into(),
         lines: vec![line("a < b & c", vec![0.0, 1.0], vec![1.0, 2.0])],
-        scatters: vec![Scatter {
-            label: "data".into(),
-            x: vec![0.5],
-            y: vec![1.5],
-            ..Scatter::default()
-        }],
+        scatters: vec![Scatter { label: "data".into(), x: vec![0.5], y: vec![1.5], ..Scatter::default() }],
         ..Panel::default()
     };
     let found = texts(&figure(&[panel], 1, 480, 360).unwrap());
     for label in ["R&D <curves>", "time \"t\" (s)", "it's y", "a < b & c", "data"] {
-        assert!(
-            found.iter().any(|text| text == label),
-            "{label} missing from {found:?}"
-        );
+        assert!(found.iter().any(|text| text == label), "{label} missing from {found:?}");
     }
 }
 
 #[test]
 fn charts_with_the_same_labels_share_one_legend_and_others_have_their_own() {
-    let panel = |label: &str| Panel {
-        lines: vec![line(label, vec![0.0, 1.0], vec![0.0, 1.0])],
-        ..Panel::default()
-    };
+    let panel =
+        |label: &str| Panel { lines: vec![line(label, vec![0.0, 1.0], vec![0.0, 1.0])], ..Panel::default() };
     let count = |panels: &[Panel]| {
-        texts(&figure(panels, 2, 800, 300).unwrap())
-            .iter()
-            .filter(|t| t.starts_with("method"))
-            .count()
+        texts(&figure(panels, 2, 800, 300).unwrap()).iter().filter(|t| t.starts_with("method")).count()
     };
     assert_eq!(count(&[panel("method a"), panel("method a")]), 1);
     assert_eq!(count(&[panel("method a"), panel("method b")]), 2);
@@ -98,17 +77,11 @@ fn charts_with_the_same_labels_share_one_legend_and_others_have_their_own() {
 #[test]
 fn points_that_cannot_be_drawn_interrupt_the_line() {
     let polylines = |y: Vec<f64>, y_log: bool| {
-        let panel = Panel {
-            lines: vec![line("a", vec![1.0, 2.0, 3.0, 4.0, 5.0], y)],
-            y_log,
-            ..Panel::default()
-        };
+        let panel =
+            Panel { lines: vec![line("a", vec![1.0, 2.0, 3.0, 4.0, 5.0], y)], y_log, ..Panel::default() };
         let svg = figure(&[panel], 1, 400, 300).unwrap();
         // Blue is the first colour of the cycle; the legend holds one more stroke.
-        svg.lines()
-            .filter(|l| l.starts_with("<polyline") && l.contains("#0072B2"))
-            .count()
-            - 1
+        svg.lines().filter(|l| l.starts_with("<polyline") && l.contains("#0072B2")).count() - 1
     };
     assert_eq!(polylines(vec![1.0, 2.0, 3.0, 4.0, 5.0], false), 1);
     assert_eq!(polylines(vec![1.0, 2.0, f64::NAN, 4.0, 5.0], false), 2);
@@ -119,15 +92,9 @@ fn points_that_cannot_be_drawn_interrupt_the_line() {
 
 #[test]
 fn a_chart_without_drawable_points_says_so() {
-    let empty = Panel {
-        lines: vec![line("a", vec![], vec![])],
-        ..Panel::default()
-    };
-    let all_nan = Panel {
-        lines: vec![line("a", vec![1.0, 2.0], vec![f64::NAN; 2])],
-        y_log: true,
-        ..Panel::default()
-    };
+    let empty = Panel { lines: vec![line("a", vec![], vec![])], ..Panel::default() };
+    let all_nan =
+        Panel { lines: vec![line("a", vec![1.0, 2.0], vec![f64::NAN; 2])], y_log: true, ..Panel::default() };
     for panel in [Panel::default(), empty, all_nan] {
         assert!(texts(&figure(&[panel], 1, 400, 300).unwrap()).contains(&"no data".to_owned()));
     }
@@ -136,67 +103,27 @@ fn a_chart_without_drawable_points_says_so() {
 
 #[test]
 fn what_cannot_be_drawn_is_an_error_that_names_the_culprit() {
-    let panel = |line: Line| Panel {
-        title: "t".into(),
-        lines: vec![line],
-        ..Panel::default()
-    };
+    let panel = |line: Line| Panel { title: "t".into(), lines: vec![line], ..Panel::default() };
     let short = line("short", vec![1.0, 2.0], vec![1.0]);
     assert!(
         matches!(figure(&[panel(short)], 1, 400, 300), Err(Error::Length { what: "y", label, found: 1, expected: 2 }) if label == "short")
     );
-    let narrow = Line {
-        band: Some((vec![0.0], vec![1.0, 2.0])),
-        ..line("b", vec![1.0, 2.0], vec![1.0, 2.0])
-    };
-    assert!(matches!(
-        figure(&[panel(narrow)], 1, 400, 300),
-        Err(Error::Length {
-            what: "lower band",
-            ..
-        })
-    ));
-    let reversed = Panel {
-        x_range: Some((1.0, 0.0)),
-        ..Panel::default()
-    };
-    assert!(matches!(
-        figure(&[reversed], 1, 400, 300),
-        Err(Error::Range { axis: "x", .. })
-    ));
-    let not_positive = Panel {
-        y_range: Some((0.0, 1.0)),
-        y_log: true,
-        ..Panel::default()
-    };
-    assert!(matches!(
-        figure(&[not_positive], 1, 400, 300),
-        Err(Error::Range { axis: "y", .. })
-    ));
-    assert!(matches!(
-        figure(&[Panel::default()], 1, 60, 60),
-        Err(Error::NoRoom { .. })
-    ));
-    assert!(matches!(
-        figure(&[Panel::default()], 0, 400, 300),
-        Err(Error::EmptyFigure { what: "column" })
-    ));
-    assert!(matches!(
-        figure(&[], 1, 400, 300),
-        Err(Error::EmptyFigure { what: "chart" })
-    ));
+    let narrow =
+        Line { band: Some((vec![0.0], vec![1.0, 2.0])), ..line("b", vec![1.0, 2.0], vec![1.0, 2.0]) };
+    assert!(matches!(figure(&[panel(narrow)], 1, 400, 300), Err(Error::Length { what: "lower band", .. })));
+    let reversed = Panel { x_range: Some((1.0, 0.0)), ..Panel::default() };
+    assert!(matches!(figure(&[reversed], 1, 400, 300), Err(Error::Range { axis: "x", .. })));
+    let not_positive = Panel { y_range: Some((0.0, 1.0)), y_log: true, ..Panel::default() };
+    assert!(matches!(figure(&[not_positive], 1, 400, 300), Err(Error::Range { axis: "y", .. })));
+    assert!(matches!(figure(&[Panel::default()], 1, 60, 60), Err(Error::NoRoom { .. })));
+    assert!(matches!(figure(&[Panel::default()], 0, 400, 300), Err(Error::EmptyFigure { what: "column" })));
+    assert!(matches!(figure(&[], 1, 400, 300), Err(Error::EmptyFigure { what: "chart" })));
     let uneven = DotPlot {
         groups: vec!["a".into(), "b".into()],
-        series: vec![DotSeries {
-            values: vec![1.0],
-            ..DotSeries::default()
-        }],
+        series: vec![DotSeries { values: vec![1.0], ..DotSeries::default() }],
         ..DotPlot::default()
     };
-    assert!(matches!(
-        dot_figure(&[uneven], 1, 400, 300),
-        Err(Error::Length { what: "values", .. })
-    ));
+    assert!(matches!(dot_figure(&[uneven], 1, 400, 300), Err(Error::Length { what: "values", .. })));
 }
 
 /// Values as experiments produce them, and as they should not.

@@ -37,11 +37,7 @@ pub(super) fn wrap(text: &str, size: f64, limit: f64, max_lines: usize) -> Vec<S
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
     for word in text.split_whitespace() {
-        let joined = if line.is_empty() {
-            word.to_owned()
-        } else {
-            format!("{line} {word}")
-        };
+        let joined = if line.is_empty() { word.to_owned() } else { format!("{line} {word}") };
         if width(&joined, size) <= limit {
             line = joined;
             continue;

@@ -36,10 +36,7 @@ pub struct RecordFile {
 impl RecordFile {
     /// Open the file, creating it and its folder if needed, and cut off a unit that was left half written.
     pub fn open(path: &Path) -> Result<Self> {
-        let failed = |source| Error::File {
-            path: path.to_owned(),
-            source,
-        };
+        let failed = |source| Error::File { path: path.to_owned(), source };
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(failed)?;
         }
@@ -53,9 +50,7 @@ impl RecordFile {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(Error::Locked {
-                    path: path.to_owned(),
-                });
+                return Err(Error::Locked { path: path.to_owned() });
             }
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
@@ -65,17 +60,10 @@ impl RecordFile {
         file.set_len(length).map_err(failed)?;
         file.seek(SeekFrom::End(0)).map_err(failed)?;
         if length == 0 {
-            file.write_all(HEADER.as_bytes())
-                .and_then(|()| file.sync_all())
-                .map_err(failed)?;
+            file.write_all(HEADER.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
             length = HEADER.len() as u64;
         }
-        Ok(Self {
-            path: path.to_owned(),
-            file,
-            length,
-            records,
-        })
+        Ok(Self { path: path.to_owned(), file, length, records })
     }
 
     /// The complete units so far.
@@ -87,31 +75,21 @@ impl RecordFile {
     pub fn append(&mut self, records: &[Record]) -> Result<()> {
         let unit = records.first().ok_or(Error::EmptyUnit)?.unit();
         if let Some(other) = records.iter().map(Record::unit).find(|other| *other != unit) {
-            return Err(Error::MixedUnits {
-                first: Box::new(unit),
-                second: Box::new(other),
-            });
+            return Err(Error::MixedUnits { first: Box::new(unit), second: Box::new(other) });
         }
         if self.records.is_complete(&unit) {
             return Err(Error::DuplicateUnit { unit: Box::new(unit) });
         }
         if records.iter().any(|record| record.metric == CLOSING) {
-            return Err(Error::ReservedMetric {
-                metric: CLOSING.to_owned(),
-            });
+            return Err(Error::ReservedMetric { metric: CLOSING.to_owned() });
         }
         let block = encode(&unit, records)?;
         let written = self.file.write_all(&block).and_then(|()| self.file.sync_data());
         if let Err(source) = written {
             // Take back what was written; should that fail too, the next reader drops it.
-            let _ = self
-                .file
-                .set_len(self.length)
-                .and_then(|()| self.file.seek(SeekFrom::End(0)).map(|_| ()));
-            return Err(Error::File {
-                path: self.path.clone(),
-                source,
-            });
+            let _ =
+                self.file.set_len(self.length).and_then(|()| self.file.seek(SeekFrom::End(0)).map(|_| ()));
+            return Err(Error::File { path: self.path.clone(), source });
         }
         self.length += block.len() as u64;
         self.records.extend(unit, records.to_vec());
@@ -122,29 +100,22 @@ impl RecordFile {
 impl Records {
     /// Read the complete units of a file without changing it.
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(|source| Error::File {
-            path: path.to_owned(),
-            source,
-        })?;
+        let bytes = std::fs::read(path).map_err(|source| Error::File { path: path.to_owned(), source })?;
         Ok(parse(path, &bytes)?.0)
     }
 }
 
 fn encode(unit: &Unit, records: &[Record]) -> Result<Vec<u8>> {
-    let mut writer = csv::WriterBuilder::new()
-        .has_headers(false)
-        .from_writer(Vec::new());
+    let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
     let closing = unit.record(None, CLOSING, records.len() as f64);
     for record in records.iter().chain([&closing]) {
-        writer.serialize(record).map_err(|source| Error::Encoding {
-            unit: Box::new(unit.clone()),
-            source,
-        })?;
+        writer
+            .serialize(record)
+            .map_err(|source| Error::Encoding { unit: Box::new(unit.clone()), source })?;
     }
-    writer.into_inner().map_err(|error| Error::Encoding {
-        unit: Box::new(unit.clone()),
-        source: error.into_error().into(),
-    })
+    writer
+        .into_inner()
+        .map_err(|error| Error::Encoding { unit: Box::new(unit.clone()), source: error.into_error().into() })
 }
 
 /// The complete units, and the length of the file up to the last of them.
@@ -156,16 +127,11 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<(Records, u64)> {
     let Some(body) = bytes.strip_prefix(HEADER.as_bytes()) else {
         let first = bytes.split(|&b| b == b'\n').next().unwrap_or(bytes);
         let found = String::from_utf8_lossy(first).chars().take(200).collect();
-        return Err(Error::Header {
-            path: path.to_owned(),
-            found,
-        });
+        return Err(Error::Header { path: path.to_owned(), found });
     };
     // A last line without its newline may have lost digits and still parse.
     let whole = body.iter().rposition(|&b| b == b'\n').map_or(0, |last| last + 1);
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .from_reader(&body[..whole]);
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(&body[..whole]);
     let mut row = csv::StringRecord::new();
     let (mut length, mut pending) = (0, Vec::<Record>::new());
     // First line that is no record; forgivable only in the torn end, that is if no closing line follows.
@@ -188,10 +154,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<(Records, u64)> {
         let unit = record.unit();
         let fits = record.value == pending.len() as f64 && pending.iter().all(|r| r.unit() == unit);
         if bad_line.is_some() || !fits || records.is_complete(&unit) {
-            return Err(Error::Malformed {
-                path: path.to_owned(),
-                line: bad_line.unwrap_or(line),
-            });
+            return Err(Error::Malformed { path: path.to_owned(), line: bad_line.unwrap_or(line) });
         }
         records.extend(unit, std::mem::take(&mut pending));
         length = reader.position().byte();
@@ -246,22 +209,10 @@ mod tests {
     fn values_that_are_not_finite_survive() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("records.csv");
-        let values = [
-            f64::NAN,
-            f64::INFINITY,
-            f64::NEG_INFINITY,
-            -0.0,
-            f64::MIN_POSITIVE,
-            1e300,
-        ];
+        let values = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, f64::MIN_POSITIVE, 1e300];
         let records: Vec<Record> = values.iter().map(|&v| unit(0).record(None, "m", v)).collect();
         RecordFile::open(&path).unwrap().append(&records).unwrap();
-        let back: Vec<u64> = Records::read(&path)
-            .unwrap()
-            .rows()
-            .iter()
-            .map(|r| r.value.to_bits())
-            .collect();
+        let back: Vec<u64> = Records::read(&path).unwrap().rows().iter().map(|r| r.value.to_bits()).collect();
         assert_eq!(back, values.map(f64::to_bits));
     }
 
@@ -275,11 +226,7 @@ mod tests {
             std::fs::write(&path, &bytes[..cut]).unwrap();
             let kept = u32::from(cut >= one);
             if cut > 0 {
-                assert_eq!(
-                    Records::read(&path).unwrap().units().count(),
-                    kept as usize,
-                    "cut at {cut}"
-                );
+                assert_eq!(Records::read(&path).unwrap().units().count(), kept as usize, "cut at {cut}");
             }
             let mut file = RecordFile::open(&path).unwrap();
             for split in kept..2 {
@@ -295,12 +242,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = written(folder.path(), 1);
         let whole = std::fs::read(&path).unwrap();
-        for tail in [
-            &[0_u8; 64][..],
-            b"\xff\xfe\n\n\"",
-            b"uci,yacht\n",
-            b"a,b,c,x,y,z,m,1\n",
-        ] {
+        for tail in [&[0_u8; 64][..], b"\xff\xfe\n\n\"", b"uci,yacht\n", b"a,b,c,x,y,z,m,1\n"] {
             std::fs::write(&path, [&whole[..], tail].concat()).unwrap();
             assert_eq!(Records::read(&path).unwrap().units().count(), 1);
         }
@@ -331,16 +273,10 @@ mod tests {
         let before = std::fs::read(&path).unwrap();
         let mut file = RecordFile::open(&path).unwrap();
         assert!(matches!(file.append(&[]), Err(Error::EmptyUnit)));
-        assert!(matches!(
-            file.append(&[rows(1), rows(2)].concat()),
-            Err(Error::MixedUnits { .. })
-        ));
+        assert!(matches!(file.append(&[rows(1), rows(2)].concat()), Err(Error::MixedUnits { .. })));
         assert!(matches!(file.append(&rows(0)), Err(Error::DuplicateUnit { .. })));
         let misnamed = [unit(1).record(None, CLOSING, 1.0)];
-        assert!(matches!(
-            file.append(&misnamed),
-            Err(Error::ReservedMetric { .. })
-        ));
+        assert!(matches!(file.append(&misnamed), Err(Error::ReservedMetric { .. })));
         assert_eq!(std::fs::read(&path).unwrap(), before);
     }
 

@@ -34,10 +34,7 @@ impl fmt::Display for Estimate {
 /// Mean and standard error of the mean. A value that is not finite shows in the result.
 pub fn mean_se(values: &[f64]) -> Estimate {
     let estimate = mean_sd(values);
-    Estimate {
-        spread: estimate.spread / (values.len() as f64).sqrt(),
-        ..estimate
-    }
+    Estimate { spread: estimate.spread / (values.len() as f64).sqrt(), ..estimate }
 }
 
 /// Mean and standard deviation, with n − 1. A value that is not finite shows in the result.
@@ -45,11 +42,7 @@ pub fn mean_sd(values: &[f64]) -> Estimate {
     let count = values.len();
     let mean = values.iter().sum::<f64>() / count as f64;
     let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
-    let spread = if count < 2 {
-        f64::NAN
-    } else {
-        (squares / (count as f64 - 1.0)).sqrt()
-    };
+    let spread = if count < 2 { f64::NAN } else { (squares / (count as f64 - 1.0)).sqrt() };
     Estimate { mean, spread, count }
 }
 

@@ -72,13 +72,7 @@ impl Unit {
 
 impl fmt::Display for Unit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            experiment,
-            dataset,
-            learner,
-            split,
-            seed,
-        } = self;
+        let Self { experiment, dataset, learner, split, seed } = self;
         write!(f, "{experiment}/{dataset}/{learner}, split {split}, seed {seed}")
     }
 }

@@ -36,12 +36,7 @@ impl MatrixNormal {
             ("the column precision", col_precision.nrows(), mean.ncols()),
         ] {
             if found != expected {
-                return Err(Error::Shape {
-                    what,
-                    axis: "rows",
-                    found,
-                    expected,
-                });
+                return Err(Error::Shape { what, axis: "rows", found, expected });
             }
         }
         Ok(Self {

@@ -46,31 +46,18 @@ impl MatrixNormalWishart {
             ("the column precision", col_precision.nrows(), mean.ncols()),
         ] {
             if found != expected {
-                return Err(Error::Shape {
-                    what,
-                    axis: "rows",
-                    found,
-                    expected,
-                });
+                return Err(Error::Shape { what, axis: "rows", found, expected });
             }
         }
         let col_precision_chol = Cholesky::new(col_precision.as_ref(), "the column precision")?;
         let noise = Wishart::from_inv_scale(inv_scale, dof)?;
-        Ok(Self {
-            mean,
-            col_precision,
-            col_precision_chol,
-            noise,
-        })
+        Ok(Self { mean, col_precision, col_precision_chol, noise })
     }
 
     /// M = η₂ η₁⁻¹, Ψ⁻¹ = η₃ − M η₂ᵀ, ν = η₄ + d_y − d_x + 1 (inverse of paper Eq. 8).
     pub fn from_natural(natural: &NaturalParams) -> Result<Self> {
         let col_precision_chol = Cholesky::new(natural.pre_pre.as_ref(), "the column precision")?;
-        let mean = col_precision_chol
-            .solve(natural.post_pre.transpose())
-            .transpose()
-            .to_owned();
+        let mean = col_precision_chol.solve(natural.post_pre.transpose()).transpose().to_owned();
         let mut inv_scale = symmetrised((&natural.post_post - &mean * natural.post_pre.transpose()).as_ref());
         // The difference cancels when the fit is exact to rounding; what is left of the diagonal cannot be
         // trusted below a few units in the last place of its terms.
@@ -79,12 +66,7 @@ impl MatrixNormalWishart {
             inv_scale[(i, i)] = inv_scale[(i, i)].max(floor);
         }
         let noise = Wishart::from_inv_scale(inv_scale, natural.dof())?;
-        Ok(Self {
-            mean,
-            col_precision: symmetrised(natural.pre_pre.as_ref()),
-            col_precision_chol,
-            noise,
-        })
+        Ok(Self { mean, col_precision: symmetrised(natural.pre_pre.as_ref()), col_precision_chol, noise })
     }
 
     /// η = (V⁻¹, M V⁻¹, Ψ⁻¹ + M V⁻¹ Mᵀ, ν − d_y + d_x − 1).
@@ -174,10 +156,7 @@ impl MatrixNormalWishart {
     pub fn log_density(&self, weights: MatRef<'_, f64>, precision: MatRef<'_, f64>) -> Result<f64> {
         let (d_post, d_pre) = (self.d_post() as f64, self.d_pre() as f64);
         let centred = weights - &self.mean;
-        let square = inner(
-            (precision * &centred * &self.col_precision).as_ref(),
-            centred.as_ref(),
-        );
+        let square = inner((precision * &centred * &self.col_precision).as_ref(), centred.as_ref());
         let log_det = Cholesky::new(precision, "the precision")?.log_det();
         let weights_given_noise =
             -0.5 * square + 0.5 * d_pre * log_det + 0.5 * d_post * self.col_precision_chol.log_det()
@@ -207,10 +186,8 @@ impl MatrixNormalWishart {
         let (d_post, d_pre) = (self.d_post() as f64, self.d_pre() as f64);
         let shift = &self.mean - &other.mean;
         // Σ cancels between the two conditionals, but for the distance between their means.
-        let distance = inner(
-            (self.expected_precision() * &shift * &other.col_precision).as_ref(),
-            shift.as_ref(),
-        );
+        let distance =
+            inner((self.expected_precision() * &shift * &other.col_precision).as_ref(), shift.as_ref());
         let mut ratio = other.col_precision_chol.lower().to_owned();
         self.col_precision_chol.solve_lower_in_place(ratio.as_mut());
         let weights = 0.5
@@ -235,9 +212,7 @@ impl MatrixNormalWishart {
     pub fn leverage(&self, pre: MatRef<'_, f64>) -> Vec<f64> {
         let mut white = pre.to_owned();
         self.col_precision_chol.solve_lower_in_place(white.as_mut());
-        (0..white.ncols())
-            .map(|j| white.col_as_slice(j).iter().map(|x| x * x).sum())
-            .collect()
+        (0..white.ncols()).map(|j| white.col_as_slice(j).iter().map(|x| x * x).sum()).collect()
     }
 
     /// The exact predictive of z given one presynaptic vector φ (`d_pre × 1`, bias included).
@@ -252,11 +227,7 @@ impl MatrixNormalWishart {
         }
         let dof = self.dof() - self.d_post() as f64 + 1.0;
         let spread = (1.0 + self.leverage(pre)[0]) / dof;
-        MultivariateT::new(
-            dof,
-            &self.mean * pre,
-            (self.noise.inv_scale() * faer::Scale(spread)).as_ref(),
-        )
+        MultivariateT::new(dof, &self.mean * pre, (self.noise.inv_scale() * faer::Scale(spread)).as_ref())
     }
 
     /// Draw (W, Σ⁻¹): Bartlett for the precision, then W = M + Σ^½ E V^½ᵀ.
@@ -265,9 +236,6 @@ impl MatrixNormalWishart {
         let rows = precision.covariance_root_times(standard_normal(self.d_post(), self.d_pre(), rng));
         let mut transposed = rows.transpose().to_owned();
         self.col_precision_chol.solve_upper_in_place(transposed.as_mut());
-        LayerDraw {
-            weights: &self.mean + transposed.transpose(),
-            precision,
-        }
+        LayerDraw { weights: &self.mean + transposed.transpose(), precision }
     }
 }

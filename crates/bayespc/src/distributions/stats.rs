@@ -61,13 +61,7 @@ impl SufficientStats {
         let mut stats = Self::zero(post.nrows(), pre.nrows());
         stats.accumulate(pre, weighted.as_ref(), post, 0.0);
         let weighted_post = Mat::from_fn(post.nrows(), post.ncols(), |i, j| weights[j] * post[(i, j)]);
-        symmetric_product_into(
-            stats.post_post.as_mut(),
-            Accum::Replace,
-            post,
-            weighted_post.as_ref(),
-            1.0,
-        );
+        symmetric_product_into(stats.post_post.as_mut(), Accum::Replace, post, weighted_post.as_ref(), 1.0);
         mirror_lower(stats.post_post.as_mut());
         stats.count = weights.iter().sum();
         Ok(stats)
@@ -81,13 +75,7 @@ impl SufficientStats {
         count: f64,
     ) {
         symmetric_product_into(self.pre_pre.as_mut(), Accum::Add, pre, weighted_pre, 1.0);
-        product_into(
-            self.post_pre.as_mut(),
-            Accum::Add,
-            post,
-            weighted_pre.transpose(),
-            1.0,
-        );
+        product_into(self.post_pre.as_mut(), Accum::Add, post, weighted_pre.transpose(), 1.0);
         symmetric_product_into(self.post_post.as_mut(), Accum::Add, post, post, 1.0);
         mirror_lower(self.pre_pre.as_mut());
         mirror_lower(self.post_post.as_mut());
@@ -106,11 +94,7 @@ impl SufficientStats {
 
     /// T ← T + other.
     pub fn add(&mut self, other: &Self) -> Result<()> {
-        check_widths(
-            "statistics",
-            (other.d_post(), other.d_pre()),
-            (self.d_post(), self.d_pre()),
-        )?;
+        check_widths("statistics", (other.d_post(), other.d_pre()), (self.d_post(), self.d_pre()))?;
         self.pre_pre += &other.pre_pre;
         self.post_pre += &other.post_pre;
         self.post_post += &other.post_post;
@@ -158,11 +142,7 @@ impl NaturalParams {
 
     /// η ← η + T: the exact Bayesian update.
     pub fn add(&mut self, stats: &SufficientStats) -> Result<()> {
-        check_widths(
-            "statistics",
-            (stats.d_post(), stats.d_pre()),
-            (self.d_post(), self.d_pre()),
-        )?;
+        check_widths("statistics", (stats.d_post(), stats.d_pre()), (self.d_post(), self.d_pre()))?;
         self.pre_pre += &stats.pre_pre;
         self.post_pre += &stats.post_pre;
         self.post_post += &stats.post_post;
@@ -172,16 +152,8 @@ impl NaturalParams {
 
     /// η ← (1−κ) η + κ (η⁰ + scale · T): a natural-gradient step of size κ.
     pub fn blend(&mut self, prior: &Self, stats: &SufficientStats, rate: f64, scale: f64) -> Result<()> {
-        check_widths(
-            "prior",
-            (prior.d_post(), prior.d_pre()),
-            (self.d_post(), self.d_pre()),
-        )?;
-        check_widths(
-            "statistics",
-            (stats.d_post(), stats.d_pre()),
-            (self.d_post(), self.d_pre()),
-        )?;
+        check_widths("prior", (prior.d_post(), prior.d_pre()), (self.d_post(), self.d_pre()))?;
+        check_widths("statistics", (stats.d_post(), stats.d_pre()), (self.d_post(), self.d_pre()))?;
         let keep = 1.0 - rate;
         let parts = [
             (&mut self.pre_pre, &prior.pre_pre, &stats.pre_pre),
@@ -199,11 +171,7 @@ impl NaturalParams {
     /// The statistics that lead from `prior` to here, T = η − η⁰: two posteriors from one prior merge as
     /// η_A + (η_B − η⁰).
     pub fn since(&self, prior: &Self) -> Result<SufficientStats> {
-        check_widths(
-            "prior",
-            (prior.d_post(), prior.d_pre()),
-            (self.d_post(), self.d_pre()),
-        )?;
+        check_widths("prior", (prior.d_post(), prior.d_pre()), (self.d_post(), self.d_pre()))?;
         Ok(SufficientStats {
             pre_pre: &self.pre_pre - &prior.pre_pre,
             post_pre: &self.post_pre - &prior.post_pre,
@@ -217,23 +185,13 @@ fn check_samples(pre: MatRef<'_, f64>, post: MatRef<'_, f64>) -> Result<()> {
     if post.ncols() == pre.ncols() {
         Ok(())
     } else {
-        Err(Error::Shape {
-            what: "post",
-            axis: "samples",
-            found: post.ncols(),
-            expected: pre.ncols(),
-        })
+        Err(Error::Shape { what: "post", axis: "samples", found: post.ncols(), expected: pre.ncols() })
     }
 }
 
 fn check_widths(what: &'static str, found: (usize, usize), expected: (usize, usize)) -> Result<()> {
     if found.0 != expected.0 {
-        return Err(Error::Shape {
-            what,
-            axis: "post-synaptic rows",
-            found: found.0,
-            expected: expected.0,
-        });
+        return Err(Error::Shape { what, axis: "post-synaptic rows", found: found.0, expected: expected.0 });
     }
     if found.1 != expected.1 {
         return Err(Error::Shape {

@@ -38,18 +38,10 @@ impl Wishart {
     pub fn from_inv_scale(inv_scale: Mat<f64>, dof: f64) -> Result<Self> {
         let d = inv_scale.nrows() as f64;
         if !(dof > d - 1.0) {
-            return Err(Error::DegreesOfFreedom {
-                what: "the Wishart distribution",
-                dof,
-                bound: d - 1.0,
-            });
+            return Err(Error::DegreesOfFreedom { what: "the Wishart distribution", dof, bound: d - 1.0 });
         }
         let inv_scale_chol = Cholesky::new(inv_scale.as_ref(), "the inverse scale matrix of the noise")?;
-        Ok(Self {
-            inv_scale,
-            inv_scale_chol,
-            dof,
-        })
+        Ok(Self { inv_scale, inv_scale_chol, dof })
     }
 
     /// Width d.
@@ -100,10 +92,8 @@ impl Wishart {
     /// log W(Λ | Ψ, ν).
     pub fn log_density(&self, precision: MatRef<'_, f64>) -> Result<f64> {
         let chol = Cholesky::new(precision, "the precision")?;
-        Ok(
-            self.log_normaliser() + 0.5 * (self.dof - self.dim() as f64 - 1.0) * chol.log_det()
-                - 0.5 * inner(precision, self.inv_scale.as_ref()),
-        )
+        Ok(self.log_normaliser() + 0.5 * (self.dof - self.dim() as f64 - 1.0) * chol.log_det()
+            - 0.5 * inner(precision, self.inv_scale.as_ref()))
     }
 
     /// −⟨log W⟩.
@@ -134,10 +124,7 @@ impl Wishart {
                 bartlett[(i, j)] = StandardNormal.sample(rng);
             }
         }
-        PrecisionDraw {
-            bartlett,
-            inv_scale_lower: self.inv_scale_chol.lower().to_owned(),
-        }
+        PrecisionDraw { bartlett, inv_scale_lower: self.inv_scale_chol.lower().to_owned() }
     }
 
     /// −νd/2 log 2 − ν/2 log|Ψ| − log Γ_d(ν/2).

@@ -31,12 +31,7 @@ impl Head for Gaussian {
             inv_scale: 1.0 / prior.scale,
             extra_dof: prior.extra_dof,
         };
-        vec![Block {
-            rows: n_targets,
-            prior,
-            random_start: true,
-            unit_noise: false,
-        }]
+        vec![Block { rows: n_targets, prior, random_start: true, unit_noise: false }]
     }
 
     fn respond(&self, activity: MatRef<'_, f64>, target: MatRef<'_, f64>, response: &mut Response) {
@@ -67,11 +62,7 @@ impl Head for Gaussian {
     }
 
     fn density(&self, activity: ActivityPredictive) -> Result<Component> {
-        let dof = if activity.dof.is_finite() {
-            Dof::Shared(activity.dof)
-        } else {
-            Dof::Normal
-        };
+        let dof = if activity.dof.is_finite() { Dof::Shared(activity.dof) } else { Dof::Normal };
         Ok(Component {
             mean: activity.mean,
             aleatoric: activity.hidden_noise.plus_shared(&activity.noise),

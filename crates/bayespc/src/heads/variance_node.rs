@@ -41,14 +41,7 @@ pub struct VarianceNode {
 
 impl Default for VarianceNode {
     fn default() -> Self {
-        Self {
-            col_var: 1.0,
-            bias_var: 1000.0,
-            floor: -9.0,
-            ceiling: 3.0,
-            outlier_cap: 25.0,
-            tail_dof: 30.0,
-        }
+        Self { col_var: 1.0, bias_var: 1000.0, floor: -9.0, ceiling: 3.0, outlier_cap: 25.0, tail_dof: 30.0 }
     }
 }
 
@@ -62,11 +55,7 @@ impl VarianceNode {
         ];
         for (name, value) in positive {
             if !(value.is_finite() && value > 0.0) {
-                return Err(Error::Setting {
-                    name,
-                    value,
-                    must_be: "positive and finite",
-                });
+                return Err(Error::Setting { name, value, must_be: "positive and finite" });
             }
         }
         if !(self.floor.is_finite() && self.ceiling.is_finite() && self.floor < self.ceiling) {
@@ -101,19 +90,9 @@ impl Head for VarianceNode {
             extra_dof: prior.extra_dof,
         };
         let mean_prior = unit(prior.output_col_var.unwrap_or(prior.col_var), None);
-        let mean = Block {
-            rows: 1,
-            prior: mean_prior,
-            random_start: true,
-            unit_noise: true,
-        };
+        let mean = Block { rows: 1, prior: mean_prior, random_start: true, unit_noise: true };
         let log_prior = unit(self.col_var, Some(self.bias_var));
-        let log_variance = Block {
-            rows: n_targets,
-            prior: log_prior,
-            random_start: false,
-            unit_noise: true,
-        };
+        let log_variance = Block { rows: n_targets, prior: log_prior, random_start: false, unit_noise: true };
         let mut blocks = vec![mean; n_targets];
         blocks.push(log_variance);
         blocks
@@ -147,11 +126,8 @@ impl Head for VarianceNode {
         let d = activity.nrows() / 2;
         seed.fill(0.0);
         for j in 0..seed.ncols() {
-            seed[(k, j)] = if k < d {
-                (-0.5 * self.log_variance(activity[(d + k, j)])).exp()
-            } else {
-                FISHER.sqrt()
-            };
+            seed[(k, j)] =
+                if k < d { (-0.5 * self.log_variance(activity[(d + k, j)])).exp() } else { FISHER.sqrt() };
         }
     }
 

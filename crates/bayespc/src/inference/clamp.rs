@@ -22,11 +22,7 @@ pub struct Clamp<T: Real> {
 impl<T: Real> Clamp<T> {
     /// Both ends clamped: supervised learning.
     pub fn supervised() -> Self {
-        Self {
-            free_input: None,
-            free_output: None,
-            input_precision: T::one(),
-        }
+        Self { free_input: None, free_output: None, input_precision: T::one() }
     }
 
     /// Only the top clamped: unsupervised learning.
@@ -62,22 +58,13 @@ fn free_entries<T: Real>(what: &'static str, values: MatRef<'_, T>) -> Result<Op
         for column in 0..values.nrows() {
             let value = values[(column, row)];
             if value.is_infinite() {
-                return Err(Error::NotFinite {
-                    what,
-                    row,
-                    column,
-                    value: value.as_f64(),
-                });
+                return Err(Error::NotFinite { what, row, column, value: value.as_f64() });
             }
             any |= value.is_nan();
         }
     }
     let mask = |i, j| {
-        if Real::as_f64(values[(i, j)]).is_nan() {
-            T::one()
-        } else {
-            T::zero()
-        }
+        if Real::as_f64(values[(i, j)]).is_nan() { T::one() } else { T::zero() }
     };
     Ok(any.then(|| Mat::from_fn(values.nrows(), values.ncols(), mask)))
 }

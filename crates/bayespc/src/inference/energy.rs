@@ -60,12 +60,7 @@ pub(super) fn add_layer_energy<T: Real>(
     let error = post - &layer.mean * pre;
     add_quadratic(&error, &(&layer.precision * &error), 0.5, columns);
     if layer.col_cov.nrows() > 0 && temperature > 0.0 {
-        add_quadratic(
-            pre,
-            &(&layer.col_cov * pre),
-            0.5 * temperature * post.nrows() as f64,
-            columns,
-        );
+        add_quadratic(pre, &(&layer.col_cov * pre), 0.5 * temperature * post.nrows() as f64, columns);
     }
 }
 
@@ -84,12 +79,8 @@ pub(super) fn add_input_energy<T: Real>(activities: &Activities<T>, clamp: &Clam
 
 fn add_quadratic<T: Real>(x: &Mat<T>, ax: &Mat<T>, factor: f64, columns: &mut [f64]) {
     for (j, column) in columns.iter_mut().enumerate() {
-        let dot: f64 = x
-            .col_as_slice(j)
-            .iter()
-            .zip(ax.col_as_slice(j))
-            .map(|(a, b)| (*a * *b).as_f64())
-            .sum();
+        let dot: f64 =
+            x.col_as_slice(j).iter().zip(ax.col_as_slice(j)).map(|(a, b)| (*a * *b).as_f64()).sum();
         *column += factor * dot;
     }
 }
@@ -182,12 +173,8 @@ impl<T: Real> Gradients<T> {
             self.update_upstream(layers, activities, temperature, l + 1);
             let d = self.post[l].nrows();
             activation.derivative_into(activities.post[l].as_ref(), self.post[l].as_mut());
-            faer::zip!(
-                &mut self.post[l],
-                self.upstream[l + 1].subrows(0, d),
-                &self.weighted_errors[l]
-            )
-            .for_each(|faer::unzip!(g, up, own)| *g = *own + *g * *up);
+            faer::zip!(&mut self.post[l], self.upstream[l + 1].subrows(0, d), &self.weighted_errors[l])
+                .for_each(|faer::unzip!(g, up, own)| *g = *own + *g * *up);
         } else {
             self.post[l].copy_from(&self.weighted_errors[l]);
         }
@@ -203,11 +190,7 @@ impl<T: Real> Gradients<T> {
     ) {
         self.update_upstream(layers, activities, temperature, 0);
         let d = self.input.nrows();
-        faer::zip!(
-            &mut self.input,
-            self.upstream[0].subrows(0, d),
-            activities.pre[0].subrows(0, d)
-        )
-        .for_each(|faer::unzip!(g, up, z)| *g = *up + clamp.input_precision * *z);
+        faer::zip!(&mut self.input, self.upstream[0].subrows(0, d), activities.pre[0].subrows(0, d))
+            .for_each(|faer::unzip!(g, up, z)| *g = *up + clamp.input_precision * *z);
     }
 }

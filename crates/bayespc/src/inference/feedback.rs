@@ -20,7 +20,7 @@ use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::heads::Response;
 use crate::learning::Schedule;
-use crate::linalg::{Cholesky, cast, product_into, symmetric_product_into, trace};
+use crate::linalg::{Cholesky, cast, mirror_lower, product_into, symmetric_product_into, trace};
 use crate::network::{Activities, Network};
 use crate::real::Real;
 
@@ -55,10 +55,7 @@ impl Default for FeedbackSettings {
             damping: 0.3,
             trust: 0.2,
             rate: 0.05,
-            schedule: Schedule::Cosine {
-                first: 0.3,
-                last: 0.005,
-            },
+            schedule: Schedule::Cosine { first: 0.3, last: 0.005 },
             scale_batches: true,
         }
     }
@@ -74,19 +71,11 @@ impl FeedbackSettings {
         ];
         for (name, value) in positive {
             if !(value.is_finite() && value > 0.0) {
-                return Err(Error::Setting {
-                    name,
-                    value,
-                    must_be: "positive and finite",
-                });
+                return Err(Error::Setting { name, value, must_be: "positive and finite" });
             }
         }
         if !(self.rate > 0.0 && self.rate <= 1.0) {
-            return Err(Error::Setting {
-                name: "feedback.rate",
-                value: self.rate,
-                must_be: "in (0, 1]",
-            });
+            return Err(Error::Setting { name: "feedback.rate", value: self.rate, must_be: "in (0, 1]" });
         }
         self.schedule.validate()
     }
@@ -95,7 +84,8 @@ impl FeedbackSettings {
 /// The rule's state and buffers: what it has learned of the feedback, and the batch at hand.
 #[derive(Clone, Debug)]
 pub struct Feedback<T: Real> {
-    feedback_cov: Vec<Mat<f64>>,
+    /// C_1 … C_{L−1}, lower triangles.
+    covariance: Vec<Mat<f64>>,
     steps: u64,
     chunks: Vec<Chunk<T>>,
     activity: Mat<f64>,
@@ -124,13 +114,9 @@ struct Chunk<T: Real> {
 impl<T: Real> Feedback<T> {
     /// A rule that has seen no feedback.
     pub fn new(network: &Network<T>) -> Self {
-        let widths: Vec<usize> = network
-            .hidden()
-            .iter()
-            .map(crate::network::Layer::d_post)
-            .collect();
+        let widths: Vec<usize> = network.hidden().iter().map(crate::network::Layer::d_post).collect();
         Self {
-            feedback_cov: widths.iter().map(|&d| Mat::zeros(d, d)).collect(),
+            covariance: widths.iter().map(|&d| Mat::zeros(d, d)).collect(),
             steps: 0,
             chunks: Vec::new(),
             activity: Mat::new(),
@@ -142,8 +128,13 @@ impl<T: Real> Feedback<T> {
     }
 
     /// C_1 … C_{L−1}, without bias correction.
-    pub fn feedback_cov(&self) -> &[Mat<f64>] {
-        &self.feedback_cov
+    pub fn covariance(&self) -> Vec<Mat<f64>> {
+        let whole = |lower: &Mat<f64>| {
+            let mut whole = lower.clone();
+            mirror_lower(whole.as_mut());
+            whole
+        };
+        self.covariance.iter().map(whole).collect()
     }
 
     /// Number of batches seen.
@@ -152,8 +143,8 @@ impl<T: Real> Feedback<T> {
     }
 
     /// Restore what had been learned of the feedback.
-    pub(crate) fn restore(&mut self, feedback_cov: Vec<Mat<f64>>, steps: u64) {
-        self.feedback_cov = feedback_cov;
+    pub(crate) fn restore(&mut self, covariance: Vec<Mat<f64>>, steps: u64) {
+        self.covariance = covariance;
         self.steps = steps;
     }
 
@@ -188,11 +179,11 @@ impl<T: Real> Feedback<T> {
                 let d = below[l].nrows();
                 activation.derivative_into(chunk.activities.post[l].as_ref(), below[l].as_mut());
                 faer::zip!(&mut below[l], chunk.upstream[l].subrows(0, d))
-                    .for_each(|faer::unzip!(g, up)| *g = *g * *up);
+                    .for_each(|faer::unzip!(g, up)| *g *= *up);
                 chunk.sum_outer(l);
             }
         });
-        self.update_feedback_cov(batch, settings)?;
+        self.update_covariance(batch, settings)?;
         self.settle_errors(settings, parallel);
         self.set_targets();
         Ok(())
@@ -230,10 +221,8 @@ impl<T: Real> Feedback<T> {
             self.activity = Mat::zeros(d_activity, n);
             self.target = Mat::zeros(network.n_targets(), n);
             self.response = Response::zeros(d_activity, network.output().blocks().len(), n);
-            self.chunks = (0..n)
-                .step_by(CHUNK)
-                .map(|start| Chunk::new(start, &widths, CHUNK.min(n - start)))
-                .collect();
+            self.chunks =
+                (0..n).step_by(CHUNK).map(|start| Chunk::new(start, &widths, CHUNK.min(n - start))).collect();
         }
         for chunk in &mut self.chunks {
             let range = chunk.start..chunk.start + chunk.activities.capacity();
@@ -263,28 +252,25 @@ impl<T: Real> Feedback<T> {
         for chunk in &mut self.chunks {
             let last = chunk.feedback.len() - 1;
             let n = chunk.activities.capacity();
-            faer::zip!(
-                &mut chunk.feedback[last],
-                self.response.feedback.subcols(chunk.start, n)
-            )
-            .for_each(|faer::unzip!(g, from)| *g = T::lit(*from));
+            faer::zip!(&mut chunk.feedback[last], self.response.feedback.subcols(chunk.start, n))
+                .for_each(|faer::unzip!(g, from)| *g = T::lit(*from));
         }
     }
 
     /// C_l ← (1−ρ) C_l + ρ mean(g gᵀ), then A_l⁻¹ of the bias-corrected, damped C_l.
-    fn update_feedback_cov(&mut self, batch: &Dataset<'_, T>, settings: &FeedbackSettings) -> Result<()> {
+    fn update_covariance(&mut self, batch: &Dataset<'_, T>, settings: &FeedbackSettings) -> Result<()> {
         self.steps += 1;
         let rate = settings.rate;
         let correction = 1.0 / (1.0 - (1.0 - rate).powf(self.steps as f64));
         let share = rate / batch.total_weight();
         if self.damped.is_empty() {
-            for cov in &self.feedback_cov {
+            for cov in &self.covariance {
                 let start = Mat::<f64>::identity(cov.nrows(), cov.nrows());
                 let factor = Cholesky::new(start.as_ref(), "the feedback covariance")?;
                 self.damped.push((start, factor));
             }
         }
-        for (l, cov) in self.feedback_cov.iter_mut().enumerate() {
+        for (l, cov) in self.covariance.iter_mut().enumerate() {
             faer::zip!(&mut *cov).for_each(|faer::unzip!(c)| *c *= 1.0 - rate);
             for chunk in &self.chunks {
                 faer::zip!(&mut *cov, &chunk.outer[l])
@@ -327,7 +313,7 @@ impl<T: Real> Feedback<T> {
             let shrink = T::lit((settings.trust / (rms + 1e-30)).min(1.0));
             for chunk in &mut self.chunks {
                 faer::zip!(&mut chunk.activities.post[l], &chunk.errors[l])
-                    .for_each(|faer::unzip!(z, error)| *z = *z + shrink * *error);
+                    .for_each(|faer::unzip!(z, error)| *z += shrink * *error);
             }
         }
     }
@@ -336,11 +322,8 @@ impl<T: Real> Feedback<T> {
         for chunk in &mut self.chunks {
             let n = chunk.activities.capacity();
             let last = chunk.activities.post.len() - 1;
-            faer::zip!(
-                &mut chunk.activities.post[last],
-                self.response.targets.subcols(chunk.start, n)
-            )
-            .for_each(|faer::unzip!(post, target)| *post = T::lit(*target));
+            faer::zip!(&mut chunk.activities.post[last], self.response.targets.subcols(chunk.start, n))
+                .for_each(|faer::unzip!(post, target)| *post = T::lit(*target));
         }
     }
 }
@@ -363,13 +346,9 @@ impl<T: Real> Chunk<T> {
     fn sum_outer(&mut self, l: usize) {
         let feedback = self.feedback[l].as_ref();
         match &self.weights {
-            None => symmetric_product_into(
-                self.outer[l].as_mut(),
-                Accum::Replace,
-                feedback,
-                feedback,
-                T::one(),
-            ),
+            None => {
+                symmetric_product_into(self.outer[l].as_mut(), Accum::Replace, feedback, feedback, T::one())
+            }
             Some(weights) => {
                 let weighted = Mat::from_fn(feedback.nrows(), feedback.ncols(), |i, j| {
                     T::lit(weights[j]) * feedback[(i, j)]

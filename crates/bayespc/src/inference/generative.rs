@@ -88,13 +88,13 @@ pub fn impute<T: Real>(
     let mut activities = relaxer.start(input, target, &clamp);
     let report = relaxer.relax(&mut activities, &clamp);
     let newton = Newton::new(network, &relaxer, weight_uncertainty);
-    let columns: Vec<(Vec<f64>, Vec<f64>)> = (0..input.ncols())
+    let columns: Vec<Settled> = (0..input.ncols())
         .into_par_iter()
         .map(|j| newton.settle(&activities, &clamp, j))
         .collect::<Result<_>>()?;
     let (d_0, d_top) = (input.nrows(), target.nrows());
     let total: usize = network.widths().iter().sum();
-    let entry = |offset: usize, pick: fn(&(Vec<f64>, Vec<f64>)) -> &Vec<f64>| {
+    let entry = |offset: usize, pick: fn(&Settled) -> &Vec<f64>| {
         let columns = &columns;
         move |i: usize, j: usize| T::lit(pick(&columns[j])[offset + i])
     };
@@ -107,6 +107,9 @@ pub fn impute<T: Real>(
         report,
     })
 }
+
+/// Values and variances of z_0 … z_L of one sample, stacked.
+type Settled = (Vec<f64>, Vec<f64>);
 
 /// Gauss–Newton on all free entries of one sample at once; exact in one step for linear networks.
 struct Newton<'a, T: Real> {
@@ -145,28 +148,14 @@ impl<'a, T: Real> Newton<'a, T> {
                 Some(offset)
             })
             .collect();
-        Self {
-            network,
-            relaxer,
-            back,
-            curvature,
-            offsets,
-        }
+        Self { network, relaxer, back, curvature, offsets }
     }
 
     /// Values and variances of z_0 … z_L of sample `j`, stacked.
-    fn settle(&self, activities: &Activities<T>, clamp: &Clamp<T>, j: usize) -> Result<(Vec<f64>, Vec<f64>)> {
+    fn settle(&self, activities: &Activities<T>, clamp: &Clamp<T>, j: usize) -> Result<Settled> {
         let mut sample = Activities {
-            pre: activities
-                .pre
-                .iter()
-                .map(|m| m.subcols(j, 1).to_owned())
-                .collect(),
-            post: activities
-                .post
-                .iter()
-                .map(|m| m.subcols(j, 1).to_owned())
-                .collect(),
+            pre: activities.pre.iter().map(|m| m.subcols(j, 1).to_owned()).collect(),
+            post: activities.post.iter().map(|m| m.subcols(j, 1).to_owned()).collect(),
         };
         let pick = |mask: &Option<Mat<T>>| mask.as_ref().map(|m| m.subcols(j, 1).to_owned());
         let clamp = Clamp {
@@ -202,7 +191,7 @@ impl<'a, T: Real> Newton<'a, T> {
         for (row, &k) in free.iter().enumerate() {
             variances[k] = covariance[(row, row)];
         }
-        Ok((self.stack(&sample), variances))
+        Ok((Self::stack(&sample), variances))
     }
 
     fn free_entries(&self, clamp: &Clamp<T>) -> Vec<usize> {
@@ -220,13 +209,10 @@ impl<'a, T: Real> Newton<'a, T> {
             .collect()
     }
 
-    fn stack(&self, sample: &Activities<T>) -> Vec<f64> {
+    fn stack(sample: &Activities<T>) -> Vec<f64> {
         let d_0 = sample.pre[0].nrows() - 1;
         let input = sample.pre[0].col_as_slice(0)[..d_0].iter();
-        input
-            .chain(sample.post.iter().flat_map(|z| z.col_as_slice(0)))
-            .map(|z| z.as_f64())
-            .collect()
+        input.chain(sample.post.iter().flat_map(|z| z.col_as_slice(0))).map(|z| z.as_f64()).collect()
     }
 
     fn gradient(&self, sample: &Activities<T>, clamp: &Clamp<T>, free: &[usize]) -> Mat<f64> {
@@ -246,12 +232,8 @@ impl<'a, T: Real> Newton<'a, T> {
         for (row, &k) in free.iter().enumerate() {
             let layer = self.offsets.partition_point(|&offset| offset <= k) - 1;
             let i = k - self.offsets[layer];
-            let z = if layer == 0 {
-                &mut moved.pre[0][(i, 0)]
-            } else {
-                &mut moved.post[layer - 1][(i, 0)]
-            };
-            *z = *z - T::lit(size * step[(row, 0)]);
+            let z = if layer == 0 { &mut moved.pre[0][(i, 0)] } else { &mut moved.post[layer - 1][(i, 0)] };
+            *z -= T::lit(size * step[(row, 0)]);
         }
         for l in 0..top - 1 {
             moved.activate(self.network.settings().activation, l);

@@ -76,10 +76,7 @@ pub(super) struct ActivityState<T: Real> {
 
 impl<T: Real> ActivityState<T> {
     pub fn new(rows: usize, columns: usize) -> Self {
-        Self {
-            first: Mat::zeros(rows, columns),
-            second: Mat::zeros(rows, columns),
-        }
+        Self { first: Mat::zeros(rows, columns), second: Mat::zeros(rows, columns) }
     }
 
     /// Turn the gradient into the step to subtract, for step number t = 1, 2, …
@@ -98,8 +95,8 @@ impl<T: Real> ActivityState<T> {
             }
             ActivityOptimiser::Adam { .. } => {
                 let (b1, b2) = (T::lit(0.9), T::lit(0.999));
-                let c1 = T::lit(1.0 / (1.0 - 0.9f64.powi(t as i32)));
-                let c2 = T::lit(1.0 / (1.0 - 0.999f64.powi(t as i32)));
+                let c1 = T::lit(1.0 / (1.0 - 0.9f64.powf(t as f64)));
+                let c2 = T::lit(1.0 / (1.0 - 0.999f64.powf(t as f64)));
                 let tiny = T::lit(1e-8);
                 faer::zip!(gradient, &mut self.first, &mut self.second).for_each(|faer::unzip!(g, m, v)| {
                     *m = b1 * *m + (T::one() - b1) * *g;

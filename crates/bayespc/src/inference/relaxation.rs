@@ -96,10 +96,7 @@ impl RelaxationSettings {
             presynaptic: Presynaptic::Relaxed,
             weight_uncertainty: 1.0,
             scale_batches: false,
-            schedule: Schedule::Power {
-                exponent: 0.25,
-                delay: 0.0,
-            },
+            schedule: Schedule::Power { exponent: 0.25, delay: 0.0 },
         }
     }
 
@@ -112,10 +109,7 @@ impl RelaxationSettings {
             presynaptic: Presynaptic::Forward,
             weight_uncertainty: 0.0,
             scale_batches: true,
-            schedule: Schedule::Cosine {
-                first: 0.6,
-                last: 0.01,
-            },
+            schedule: Schedule::Cosine { first: 0.6, last: 0.01 },
             ..Self::paper()
         }
     }
@@ -197,10 +191,7 @@ impl<T: Real> Relaxer<T> {
     pub fn new(network: &Network<T>, settings: &RelaxationSettings, input_is_free: bool) -> Result<Self> {
         settings.validate()?;
         if network.output().blocks().len() != 1 {
-            return Err(Error::Conflict {
-                first: "rule = relaxation",
-                second: "a head other than gaussian",
-            });
+            return Err(Error::Conflict { first: "rule = relaxation", second: "a head other than gaussian" });
         }
         let needs_col_cov = settings.weight_uncertainty > 0.0;
         let mut layers = Vec::with_capacity(network.hidden().len() + 1);
@@ -225,12 +216,7 @@ impl<T: Real> Relaxer<T> {
             }
         }
         let rates = rates(&layers, settings, network.settings().input_var);
-        Ok(Self {
-            layers,
-            activation: network.settings().activation,
-            rates,
-            settings: settings.clone(),
-        })
+        Ok(Self { layers, activation: network.settings().activation, rates, settings: settings.clone() })
     }
 
     /// M, ⟨Σ⁻¹⟩ and V of every layer, as relaxation uses them.
@@ -258,9 +244,8 @@ impl<T: Real> Relaxer<T> {
         target: faer::MatRef<'_, T>,
         clamp: &Clamp<T>,
     ) -> Activities<T> {
-        let widths: Vec<usize> = std::iter::once(input.nrows())
-            .chain(self.layers.iter().map(|l| l.mean.nrows()))
-            .collect();
+        let widths: Vec<usize> =
+            std::iter::once(input.nrows()).chain(self.layers.iter().map(|l| l.mean.nrows())).collect();
         let known = Mat::from_fn(input.nrows(), input.ncols(), |i, j| match &clamp.free_input {
             Some(free) if free[(i, j)] > T::zero() => T::zero(),
             _ => input[(i, j)],
@@ -271,11 +256,7 @@ impl<T: Real> Relaxer<T> {
         let top = self.layers.len() - 1;
         for j in 0..target.ncols() {
             for i in 0..target.nrows() {
-                if clamp
-                    .free_output
-                    .as_ref()
-                    .is_none_or(|free| free[(i, j)] == T::zero())
-                {
+                if clamp.free_output.as_ref().is_none_or(|free| free[(i, j)] == T::zero()) {
                     activities.post[top][(i, j)] = target[(i, j)];
                 }
             }
@@ -328,11 +309,7 @@ impl<T: Real> Relaxer<T> {
             *activities = start;
             stop = Stop::Diverged;
         }
-        RelaxationReport {
-            steps: taken,
-            energy,
-            stop,
-        }
+        RelaxationReport { steps: taken, energy, stop }
     }
 
     fn total_energy(&self, activities: &Activities<T>, clamp: &Clamp<T>) -> f64 {
@@ -367,15 +344,9 @@ impl<T: Real> Relaxer<T> {
         t: usize,
     ) {
         self.all_gradients(gradients, activities, clamp);
-        let moving: Vec<usize> = (0..=self.layers.len())
-            .filter(|&k| self.is_free(k, clamp))
-            .collect();
+        let moving: Vec<usize> = (0..=self.layers.len()).filter(|&k| self.is_free(k, clamp)).collect();
         for &k in &moving {
-            let gradient = if k == 0 {
-                &mut gradients.input
-            } else {
-                &mut gradients.post[k - 1]
-            };
+            let gradient = if k == 0 { &mut gradients.input } else { &mut gradients.post[k - 1] };
             states[k].step(self.settings.optimiser, gradient, self.rates[k], t);
         }
         let every_layer: Vec<usize> = (0..self.layers.len()).collect();
@@ -395,10 +366,8 @@ impl<T: Real> Relaxer<T> {
         let top = self.layers.len();
         for k in (0..=top).rev().filter(|&k| self.is_free(k, clamp)) {
             // z_k is predicted by layers[k−1] and predicts through layers[k].
-            let touched: Vec<usize> = [k.checked_sub(1), (k < top).then_some(k)]
-                .into_iter()
-                .flatten()
-                .collect();
+            let touched: Vec<usize> =
+                [k.checked_sub(1), (k < top).then_some(k)].into_iter().flatten().collect();
             for &l in &touched {
                 gradients.update_error(&self.layers, activities, l);
             }
@@ -413,12 +382,7 @@ impl<T: Real> Relaxer<T> {
                 if k == top {
                     mask_output(gradients, clamp);
                 }
-                states[k].step(
-                    self.settings.optimiser,
-                    &mut gradients.post[k - 1],
-                    self.rates[k],
-                    t,
-                );
+                states[k].step(self.settings.optimiser, &mut gradients.post[k - 1], self.rates[k], t);
             }
             self.descend(activities, clamp, gradients, &[k], &touched);
         }
@@ -457,7 +421,7 @@ impl<T: Real> Relaxer<T> {
             let mut settled = true;
             for j in 0..n {
                 if !(after[j] <= before[j]) {
-                    factors[j] = factors[j] * T::lit(0.5);
+                    factors[j] *= T::lit(0.5);
                     settled = false;
                 }
             }
@@ -483,13 +447,7 @@ impl<T: Real> Relaxer<T> {
     fn local_energy(&self, activities: &Activities<T>, clamp: &Clamp<T>, touched: &[usize]) -> Vec<f64> {
         let mut columns = vec![0.0; activities.capacity()];
         for &l in touched {
-            add_layer_energy(
-                &self.layers,
-                activities,
-                self.settings.weight_uncertainty,
-                l,
-                &mut columns,
-            );
+            add_layer_energy(&self.layers, activities, self.settings.weight_uncertainty, l, &mut columns);
         }
         add_input_energy(activities, clamp, &mut columns);
         columns
@@ -498,14 +456,10 @@ impl<T: Real> Relaxer<T> {
     fn shift(&self, activities: &mut Activities<T>, steps: &Gradients<T>, moving: &[usize], factors: &[T]) {
         for &k in moving {
             let step = if k == 0 { &steps.input } else { &steps.post[k - 1] };
-            let target = if k == 0 {
-                &mut activities.pre[0]
-            } else {
-                &mut activities.post[k - 1]
-            };
+            let target = if k == 0 { &mut activities.pre[0] } else { &mut activities.post[k - 1] };
             for (j, &factor) in factors.iter().enumerate() {
                 for (z, s) in target.col_as_slice_mut(j).iter_mut().zip(step.col_as_slice(j)) {
-                    *z = *z - factor * *s;
+                    *z -= factor * *s;
                 }
             }
             if k > 0 && k < self.layers.len() {
@@ -551,7 +505,7 @@ fn mask_output<T: Real>(gradients: &mut Gradients<T>, clamp: &Clamp<T>) {
 }
 
 fn multiply<T: Real>(gradient: &mut Mat<T>, mask: &Mat<T>) {
-    faer::zip!(gradient, mask).for_each(|faer::unzip!(g, m)| *g = *g * *m);
+    faer::zip!(gradient, mask).for_each(|faer::unzip!(g, m)| *g *= *m);
 }
 
 fn restore<T: Real>(activities: &mut Activities<T>, start: &Activities<T>, moving: &[usize]) {

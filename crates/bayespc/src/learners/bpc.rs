@@ -65,12 +65,7 @@ impl<T: Real> Bpc<T> {
             }
             network.set_hidden_noise(true);
         }
-        Ok(Self {
-            feedback: Feedback::new(&network),
-            hebbian: Hebbian::new(&network),
-            network,
-            rule,
-        })
+        Ok(Self { feedback: Feedback::new(&network), hebbian: Hebbian::new(&network), network, rule })
     }
 
     /// The network as it is now.
@@ -89,8 +84,8 @@ impl<T: Real> Bpc<T> {
     }
 
     /// What the feedback rule has learned: C_1 … C_{L−1} and the number of batches behind them.
-    pub fn feedback_state(&self) -> (&[Mat<f64>], u64) {
-        (self.feedback.feedback_cov(), self.feedback.steps())
+    pub fn feedback_state(&self) -> (Vec<Mat<f64>>, u64) {
+        (self.feedback.covariance(), self.feedback.steps())
     }
 
     /// Restore [`Bpc::feedback_state`], to go on learning where another session stopped.
@@ -135,19 +130,10 @@ impl<T: Real> Bpc<T> {
         for (start, activities) in self.feedback.inferred() {
             let n = activities.capacity();
             let weights = self.feedback.block_weights().subcols(start, n);
-            self.hebbian
-                .accumulate(activities, weights, batch.weights().map(|w| &w[start..start + n]));
+            self.hebbian.accumulate(activities, weights, batch.weights().map(|w| &w[start..start + n]));
         }
-        let scale = if settings.scale_batches {
-            step.n_total / batch.total_weight()
-        } else {
-            1.0
-        };
-        self.hebbian.blend(
-            &mut self.network,
-            settings.schedule.rate(step.index, step.total),
-            scale,
-        )?;
+        let scale = if settings.scale_batches { step.n_total / batch.total_weight() } else { 1.0 };
+        self.hebbian.blend(&mut self.network, settings.schedule.rate(step.index, step.total), scale)?;
         Ok(self.feedback.mean_squared_error())
     }
 
@@ -195,16 +181,8 @@ impl<T: Real> Bpc<T> {
             square += chunk_square;
         }
         // On the full batch the update is exact: η = η⁰ + T.
-        let rate = if step.full_batch {
-            1.0
-        } else {
-            settings.schedule.rate(step.index, step.total)
-        };
-        let scale = if settings.scale_batches {
-            step.n_total / batch.total_weight()
-        } else {
-            1.0
-        };
+        let rate = if step.full_batch { 1.0 } else { settings.schedule.rate(step.index, step.total) };
+        let scale = if settings.scale_batches { step.n_total / batch.total_weight() } else { 1.0 };
         self.hebbian.blend(&mut self.network, rate, scale)?;
         Ok(square / (batch.len() * batch.target().nrows()) as f64)
     }
@@ -256,9 +234,5 @@ impl<T: Real> Learner<T> for Bpc<T> {
 
     fn predict(&self, input: MatRef<'_, T>, method: Method) -> Result<Predictive> {
         prediction::predict(&self.network, input, method)
-    }
-
-    fn boxed_clone(&self) -> Box<dyn Learner<T>> {
-        Box::new(self.clone())
     }
 }

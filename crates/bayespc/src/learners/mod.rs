@@ -72,7 +72,4 @@ pub trait Learner<T: Real>: Send + Sync {
             .collect::<Result<Vec<_>>>()?;
         Predictive::new(components)
     }
-
-    /// A copy, for validation and for keeping the best.
-    fn boxed_clone(&self) -> Box<dyn Learner<T>>;
 }

@@ -10,7 +10,7 @@
 //! Λ is the curvature of the head's log-likelihood (⟨Σ_L⁻¹⟩ for the Gaussian head). Then Σ_l ⊗ V_l is the
 //! Kronecker-factored Laplace posterior of the network. The ridge bounds directions without feedback.
 
-use faer::{Accum, Mat};
+use faer::{Accum, Mat, MatRef};
 use rayon::prelude::*;
 
 use super::hebbian::Hebbian;
@@ -21,7 +21,7 @@ use crate::heads::Response;
 use crate::linalg::{
     Cholesky, cast, mirror_lower, product_into, scaled_identity, symmetric_product_into, trace,
 };
-use crate::network::{Activities, Network};
+use crate::network::{Activities, Layer, Network};
 use crate::real::Real;
 
 /// Samples that pass through the network at a time.
@@ -32,7 +32,7 @@ const SPANS: usize = 8;
 
 /// Settle every posterior on the data it was trained on.
 pub fn finalise<T: Real>(network: &mut Network<T>, data: &Dataset<'_, T>) -> Result<()> {
-    let stats = over_spans(data, |span| statistics(network, data, span))?
+    let stats = over_spans(data, |span| Ok(statistics(network, data, span)))?
         .into_iter()
         .reduce(|mut sum, part| {
             sum.merge(&part).expect("spans of one network have one shape");
@@ -41,6 +41,41 @@ pub fn finalise<T: Real>(network: &mut Network<T>, data: &Dataset<'_, T>) -> Res
         .unwrap_or_else(|| Hebbian::new(network));
     settle_weights(network, &stats)?;
     let curvature = hidden_curvature(network, data)?;
+    settle_metric(network, curvature)
+}
+
+/// The same for a stream, whose earlier samples are gone: the column precisions are those the stream has
+/// built up, and the curvature of `data`, a `share` of all samples so far, joins the `earlier` one.
+pub fn settle_stream<T: Real>(
+    network: &mut Network<T>,
+    data: &Dataset<'_, T>,
+    earlier: &[Mat<f64>],
+    share: f64,
+) -> Result<()> {
+    let specs = network.output().specs().to_vec();
+    network.output_mut().update(|b, block| if specs[b].unit_noise { pin_noise(block) } else { Ok(()) })?;
+    let mut curvature = hidden_curvature(network, data)?;
+    for (new, old) in curvature.iter_mut().zip(earlier) {
+        faer::zip!(new, old).for_each(|faer::unzip!(new, old)| *new = (1.0 - share) * *old + share * *new);
+    }
+    settle_metric(network, curvature)
+}
+
+/// F_l of a settled network, from ⟨Σ_l⁻¹⟩ = F_l + tr(F_l)/d_l · I.
+pub fn hidden_curvature_of<T: Real>(network: &Network<T>) -> Result<Vec<Mat<f64>>> {
+    network
+        .hidden()
+        .iter()
+        .map(|layer| {
+            let precision = layer.posterior()?.expected_precision();
+            let ridge = 0.5 * trace(precision.as_ref()) / layer.d_post() as f64;
+            Ok(precision - scaled_identity(layer.d_post(), ridge))
+        })
+        .collect()
+}
+
+/// ⟨Σ_l⁻¹⟩ = F_l + tr(F_l)/d_l · I, stored as Ψ_l = ⟨Σ_l⁻¹⟩/ν_l with M kept.
+fn settle_metric<T: Real>(network: &mut Network<T>, curvature: Vec<Mat<f64>>) -> Result<()> {
     for (layer, curvature) in network.hidden_mut().iter_mut().zip(curvature) {
         let d = layer.d_post();
         // A layer without any feedback has no curvature; its weights cannot reach the output anyway.
@@ -50,15 +85,19 @@ pub fn finalise<T: Real>(network: &mut Network<T>, data: &Dataset<'_, T>) -> Res
         let mut natural = layer.natural();
         let dof = natural.dof();
         let covariance = Cholesky::new(precision.as_ref(), "the hidden precision")?.inverse();
-        set_inv_scale(
-            &mut natural,
-            layer.mean().to_owned(),
-            &(covariance * faer::Scale(dof)),
-        );
+        set_inv_scale(&mut natural, layer.mean(), &(covariance * faer::Scale(dof)));
         layer.set_natural(natural)?;
     }
     network.set_hidden_noise(false);
     Ok(())
+}
+
+/// ⟨Σ⟩ = Ψ⁻¹/(ν−d−1) = I, for blocks whose sample weights carry the noise.
+fn pin_noise<T: Real>(block: &mut Layer<T>) -> Result<()> {
+    let mut natural = block.natural();
+    let pinned = natural.dof() - block.d_post() as f64 - 1.0;
+    set_inv_scale(&mut natural, block.mean(), &scaled_identity(block.d_post(), pinned));
+    block.set_natural(natural)
 }
 
 /// Run `work` on a fixed division of the samples, in parallel; results in order.
@@ -68,42 +107,25 @@ fn over_spans<T: Real, R: Send>(
 ) -> Result<Vec<R>> {
     let length = data.len().div_ceil(SPANS).max(CHUNK);
     let starts: Vec<usize> = (0..data.len()).step_by(length).collect();
-    starts
-        .into_par_iter()
-        .map(|start| work(start..(start + length).min(data.len())))
-        .collect()
+    starts.into_par_iter().map(|start| work(start..(start + length).min(data.len()))).collect()
 }
 
 fn chunks(span: std::ops::Range<usize>) -> impl Iterator<Item = (usize, usize)> {
-    span.clone()
-        .step_by(CHUNK)
-        .map(move |start| (start, CHUNK.min(span.end - start)))
+    span.clone().step_by(CHUNK).map(move |start| (start, CHUNK.min(span.end - start)))
 }
 
 /// Statistics of (φ̂, working target) over a span; only those of the output layer use the targets.
-fn statistics<T: Real>(
-    network: &Network<T>,
-    data: &Dataset<'_, T>,
-    span: std::ops::Range<usize>,
-) -> Result<Hebbian> {
+fn statistics<T: Real>(network: &Network<T>, data: &Dataset<'_, T>, span: std::ops::Range<usize>) -> Hebbian {
     let means = network.means();
     let head = network.settings().head.head();
     let mut stats = Hebbian::new(network);
     for (start, n) in chunks(span) {
         let mut activities = Activities::new(&network.widths(), n);
-        activities.forward(
-            &means,
-            network.settings().activation,
-            data.input().subcols(start, n),
-        );
+        activities.forward(&means, network.settings().activation, data.input().subcols(start, n));
         let top = activities.post.len() - 1;
         let mut response = Response::zeros(network.output().d_activity(), network.output().blocks().len(), n);
         let target: Mat<f64> = cast(data.target().subcols(start, n));
-        head.respond(
-            cast(activities.post[top].as_ref()).as_ref(),
-            target.as_ref(),
-            &mut response,
-        );
+        head.respond(cast(activities.post[top].as_ref()).as_ref(), target.as_ref(), &mut response);
         activities.post[top] = cast(response.targets.as_ref());
         stats.accumulate(
             &activities,
@@ -111,34 +133,21 @@ fn statistics<T: Real>(
             data.weights().map(|w| &w[start..start + n]),
         );
     }
-    Ok(stats)
+    stats
 }
 
 fn settle_weights<T: Real>(network: &mut Network<T>, stats: &Hebbian) -> Result<()> {
     for (layer, stats) in network.hidden_mut().iter_mut().zip(stats.hidden()) {
-        let natural = kept_mean(
-            layer.prior(),
-            layer.mean().to_owned(),
-            stats.pre_pre.clone(),
-            stats.count,
-        );
+        let natural = kept_mean(layer.prior(), layer.mean(), &stats.pre_pre, stats.count);
         layer.set_natural(natural)?;
     }
     let specs = network.output().specs().to_vec();
     network.output_mut().update(|b, block| {
         let stats = &stats.output()[b];
         if specs[b].unit_noise {
-            let mut natural = kept_mean(
-                block.prior(),
-                block.mean().to_owned(),
-                stats.pre_pre.clone(),
-                stats.count,
-            );
-            let mean = block.mean().to_owned();
-            // ⟨Σ⟩ = Ψ⁻¹/(ν−d−1) = I
-            let pinned = natural.dof() - block.d_post() as f64 - 1.0;
-            set_inv_scale(&mut natural, mean, &scaled_identity(block.d_post(), pinned));
-            block.set_natural(natural)
+            let natural = kept_mean(block.prior(), block.mean(), &stats.pre_pre, stats.count);
+            block.set_natural(natural)?;
+            pin_noise(block)
         } else {
             block.blend(stats, 1.0, 1.0)
         }
@@ -146,7 +155,7 @@ fn settle_weights<T: Real>(network: &mut Network<T>, stats: &Hebbian) -> Result<
 }
 
 /// η with η₁ = η⁰₁ + Σ φφᵀ and the mean as it is.
-fn kept_mean(prior: &NaturalParams, mean: Mat<f64>, pre_pre: Mat<f64>, count: f64) -> NaturalParams {
+fn kept_mean(prior: &NaturalParams, mean: MatRef<'_, f64>, pre_pre: &Mat<f64>, count: f64) -> NaturalParams {
     let mut natural = prior.clone();
     natural.pre_pre += pre_pre;
     mirror_lower(natural.pre_pre.as_mut());
@@ -157,8 +166,8 @@ fn kept_mean(prior: &NaturalParams, mean: Mat<f64>, pre_pre: Mat<f64>, count: f6
 }
 
 /// Set Ψ⁻¹ and the mean, given η₁ and η₄.
-fn set_inv_scale(natural: &mut NaturalParams, mean: Mat<f64>, inv_scale: &Mat<f64>) {
-    natural.post_pre = &mean * &natural.pre_pre;
+fn set_inv_scale(natural: &mut NaturalParams, mean: MatRef<'_, f64>, inv_scale: &Mat<f64>) {
+    natural.post_pre = mean * &natural.pre_pre;
     natural.post_post = inv_scale + &natural.post_pre * mean.transpose();
 }
 
@@ -171,11 +180,8 @@ fn hidden_curvature<T: Real>(network: &Network<T>, data: &Dataset<'_, T>) -> Res
     let precision = network.posteriors()?.output_precision();
     let root = Cholesky::new(precision.as_ref(), "the output precision")?;
     let parts = over_spans(data, |span| {
-        let mut sums: Vec<Mat<f64>> = network
-            .hidden()
-            .iter()
-            .map(|l| Mat::zeros(l.d_post(), l.d_post()))
-            .collect();
+        let mut sums: Vec<Mat<f64>> =
+            network.hidden().iter().map(|l| Mat::zeros(l.d_post(), l.d_post())).collect();
         for (start, n) in chunks(span) {
             let mut activities = Activities::new(&network.widths(), n);
             activities.forward(&means, activation, data.input().subcols(start, n));
@@ -186,10 +192,7 @@ fn hidden_curvature<T: Real>(network: &Network<T>, data: &Dataset<'_, T>) -> Res
                 head.curvature_root(output.as_ref(), root.lower(), k, seed.as_mut());
                 if let Some(weights) = data.weights() {
                     for (j, weight) in weights[start..start + n].iter().enumerate() {
-                        seed.as_mut()
-                            .col_mut(j)
-                            .iter_mut()
-                            .for_each(|s| *s *= weight.sqrt());
+                        seed.as_mut().col_mut(j).iter_mut().for_each(|s| *s *= weight.sqrt());
                     }
                 }
                 let mut feedback: Mat<T> = cast(seed.as_ref());
@@ -202,11 +205,8 @@ fn hidden_curvature<T: Real>(network: &Network<T>, data: &Dataset<'_, T>) -> Res
         }
         Ok(sums)
     })?;
-    let mut total: Vec<Mat<f64>> = network
-        .hidden()
-        .iter()
-        .map(|l| Mat::zeros(l.d_post(), l.d_post()))
-        .collect();
+    let mut total: Vec<Mat<f64>> =
+        network.hidden().iter().map(|l| Mat::zeros(l.d_post(), l.d_post())).collect();
     for part in parts {
         for (sum, part) in total.iter_mut().zip(part) {
             *sum += part;
@@ -238,7 +238,7 @@ pub(crate) fn slopes<T: Real>(
 
 /// g_l = f′(ẑ_l) ⊙ (M_{l+1}ᵀ g_{l+1})_{without bias}.
 pub(crate) fn back_one<T: Real>(
-    mean_above: faer::MatRef<'_, T>,
+    mean_above: MatRef<'_, T>,
     slope: &Mat<T>,
     feedback_above: &Mat<T>,
 ) -> Mat<T> {
@@ -251,6 +251,6 @@ pub(crate) fn back_one<T: Real>(
         feedback_above.as_ref(),
         T::one(),
     );
-    faer::zip!(&mut feedback, slope).for_each(|faer::unzip!(g, s)| *g = *g * *s);
+    faer::zip!(&mut feedback, slope).for_each(|faer::unzip!(g, s)| *g *= *s);
     feedback
 }

@@ -49,11 +49,7 @@ pub fn free_energy<T: Real>(network: &Network<T>, data: &Dataset<'_, T>) -> Resu
     for layer in network.hidden() {
         let post = layer.working_mean() * &pre;
         let stats = statistics(&pre, &post, data.weights())?;
-        energies.push(FreeEnergy::of(
-            &layer.posterior()?,
-            &layer.prior_distribution()?,
-            &stats,
-        )?);
+        energies.push(FreeEnergy::of(&layer.posterior()?, &layer.prior_distribution()?, &stats)?);
         pre = activated(network.settings().activation, post.as_ref());
     }
     let activity = network.output().working_mean() * &pre;
@@ -62,30 +58,20 @@ pub fn free_energy<T: Real>(network: &Network<T>, data: &Dataset<'_, T>) -> Resu
     let mut response = crate::heads::Response::zeros(activity.nrows(), blocks, n);
     let target: faer::Mat<f64> = crate::linalg::cast(data.target());
     let activity: faer::Mat<f64> = crate::linalg::cast(activity.as_ref());
-    network
-        .settings()
-        .head
-        .head()
-        .respond(activity.as_ref(), target.as_ref(), &mut response);
+    network.settings().head.head().respond(activity.as_ref(), target.as_ref(), &mut response);
     let pre: faer::Mat<f64> = crate::linalg::cast(pre.as_ref());
-    for (b, (block, (start, rows))) in network
-        .output()
-        .blocks()
-        .iter()
-        .zip(network.output().row_ranges())
-        .enumerate()
+    for (b, (block, (start, rows))) in
+        network.output().blocks().iter().zip(network.output().row_ranges()).enumerate()
     {
-        let weights: Vec<f64> = (0..n)
-            .map(|j| response.weights[(b, j)] * data.weights().map_or(1.0, |w| w[j]))
-            .collect();
+        let weights: Vec<f64> =
+            (0..n).map(|j| response.weights[(b, j)] * data.weights().map_or(1.0, |w| w[j])).collect();
         let mut stats =
             SufficientStats::weighted(pre.as_ref(), response.targets.subrows(start, rows), &weights)?;
         stats.count = data.total_weight();
         let mut energy = FreeEnergy::of(&block.posterior()?, &block.prior_distribution()?, &stats)?;
         // A precision weight w scales the noise to Σ/w, which adds ½ d log w per sample.
-        let log_weights: f64 = (0..n)
-            .map(|j| response.weights[(b, j)].ln() * data.weights().map_or(1.0, |w| w[j]))
-            .sum();
+        let log_weights: f64 =
+            (0..n).map(|j| response.weights[(b, j)].ln() * data.weights().map_or(1.0, |w| w[j])).sum();
         energy.expected_log_likelihood += 0.5 * rows as f64 * log_weights;
         energies.push(energy);
     }

@@ -30,17 +30,8 @@ impl Hebbian {
     pub fn new<T: Real>(network: &Network<T>) -> Self {
         let zero = |d_post, d_pre| SufficientStats::zero(d_post, d_pre);
         Self {
-            hidden: network
-                .hidden()
-                .iter()
-                .map(|l| zero(l.d_post(), l.d_pre()))
-                .collect(),
-            output: network
-                .output()
-                .blocks()
-                .iter()
-                .map(|l| zero(l.d_post(), l.d_pre()))
-                .collect(),
+            hidden: network.hidden().iter().map(|l| zero(l.d_post(), l.d_pre())).collect(),
+            output: network.output().blocks().iter().map(|l| zero(l.d_post(), l.d_pre())).collect(),
             pre: Vec::new(),
             post: Vec::new(),
             weighted: Vec::new(),
@@ -110,9 +101,7 @@ impl Hebbian {
         for (layer, stats) in network.hidden_mut().iter_mut().zip(&self.hidden) {
             layer.blend(stats, rate, scale)?;
         }
-        network
-            .output_mut()
-            .update(|b, block| block.blend(&self.output[b], rate, scale))
+        network.output_mut().update(|b, block| block.blend(&self.output[b], rate, scale))
     }
 
     /// Statistics of the hidden layers; only lower triangles of the symmetric parts are filled.
@@ -126,21 +115,14 @@ impl Hebbian {
     }
 
     fn load<T: Real>(&mut self, activities: &Activities<T>) {
-        if self
-            .pre
-            .first()
-            .is_none_or(|pre| pre.ncols() != activities.capacity())
-        {
+        if self.pre.first().is_none_or(|pre| pre.ncols() != activities.capacity()) {
             let like = |parts: &[Mat<T>]| parts.iter().map(|m| Mat::zeros(m.nrows(), m.ncols())).collect();
             self.pre = like(&activities.pre);
             self.post = like(&activities.post);
             self.weighted = like(&activities.pre);
         }
-        let copies = self
-            .pre
-            .iter_mut()
-            .zip(&activities.pre)
-            .chain(self.post.iter_mut().zip(&activities.post));
+        let copies =
+            self.pre.iter_mut().zip(&activities.pre).chain(self.post.iter_mut().zip(&activities.post));
         for (copy, source) in copies {
             faer::zip!(copy, source).for_each(|faer::unzip!(copy, source)| *copy = source.as_f64());
         }
@@ -170,12 +152,6 @@ fn accumulate(
     weighted_post: MatRef<'_, f64>,
 ) {
     symmetric_product_into(stats.pre_pre.as_mut(), Accum::Add, weighted_pre, pre, 1.0);
-    product_into(
-        stats.post_pre.as_mut(),
-        Accum::Add,
-        post,
-        weighted_pre.transpose(),
-        1.0,
-    );
+    product_into(stats.post_pre.as_mut(), Accum::Add, post, weighted_pre.transpose(), 1.0);
     symmetric_product_into(stats.post_post.as_mut(), Accum::Add, weighted_post, post, 1.0);
 }

@@ -5,8 +5,8 @@ mod free_energy;
 mod hebbian;
 mod schedule;
 
-pub use finalise::finalise;
 pub(crate) use finalise::{back_one, slopes};
+pub use finalise::{finalise, hidden_curvature_of, settle_stream};
 pub use free_energy::{FreeEnergy, free_energy};
 pub use hebbian::Hebbian;
 pub use schedule::Schedule;

@@ -58,11 +58,7 @@ impl Schedule {
             if value > 0.0 && value <= 1.0 {
                 Ok(())
             } else {
-                Err(Error::Setting {
-                    name,
-                    value,
-                    must_be: "in (0, 1]",
-                })
+                Err(Error::Setting { name, value, must_be: "in (0, 1]" })
             }
         };
         match *self {
@@ -99,20 +95,14 @@ mod tests {
 
     #[test]
     fn the_papers_schedule_starts_at_one() {
-        let paper = Schedule::Power {
-            exponent: 0.25,
-            delay: 0.0,
-        };
+        let paper = Schedule::Power { exponent: 0.25, delay: 0.0 };
         assert_eq!(paper.rate(1, None), 1.0);
         assert_relative_eq!(paper.rate(16, None), 0.5);
     }
 
     #[test]
     fn cosine_ends_at_its_last_rate_and_stays_there() {
-        let cosine = Schedule::Cosine {
-            first: 0.3,
-            last: 0.005,
-        };
+        let cosine = Schedule::Cosine { first: 0.3, last: 0.005 };
         assert_relative_eq!(cosine.rate(100, Some(100)), 0.005, epsilon = 1e-15);
         assert_relative_eq!(cosine.rate(900, Some(100)), 0.005, epsilon = 1e-15);
         assert_relative_eq!(cosine.rate(1_000_000, None), 0.005);
@@ -121,13 +111,6 @@ mod tests {
     #[test]
     fn a_rate_outside_the_unit_interval_is_refused() {
         assert!(Schedule::Constant { rate: 1.5 }.validate().is_err());
-        assert!(
-            Schedule::Cosine {
-                first: 0.3,
-                last: f64::NAN
-            }
-            .validate()
-            .is_err()
-        );
+        assert!(Schedule::Cosine { first: 0.3, last: f64::NAN }.validate().is_err());
     }
 }

@@ -183,11 +183,7 @@ fn leaky_relu<T: Real>(z: T) -> T {
 
 #[inline]
 fn leaky_step<T: Real>(z: T) -> T {
-    if z > T::zero() {
-        T::one()
-    } else {
-        T::lit(LEAKY_SLOPE)
-    }
+    if z > T::zero() { T::one() } else { T::lit(LEAKY_SLOPE) }
 }
 
 /// e^−z overflows to ∞ for very negative z, and 1/∞ = 0 is the right limit.
@@ -254,9 +250,8 @@ mod tests {
     #[test]
     fn the_derivative_bound_is_the_smallest_bound() {
         for f in Activation::ALL {
-            let largest = (-40_000..=40_000)
-                .map(|i| f.derivative(f64::from(i) * 2.5e-4_f64).abs())
-                .fold(0.0, f64::max);
+            let largest =
+                (-40_000..=40_000).map(|i| f.derivative(f64::from(i) * 2.5e-4_f64).abs()).fold(0.0, f64::max);
             assert!(largest <= f.derivative_bound() + 1e-15, "{}: {largest}", f.name());
             assert!(largest >= f.derivative_bound() - 1e-4, "{}: {largest}", f.name());
         }

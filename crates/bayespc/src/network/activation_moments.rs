@@ -45,20 +45,12 @@ pub struct Moments {
 /// Moments of f(z) for z ~ N(mean, var); a variance that rounding made negative counts as zero.
 pub fn moments(activation: Activation, mean: f64, var: f64) -> Moments {
     if mean.is_nan() || var.is_nan() {
-        return Moments {
-            mean: f64::NAN,
-            var: f64::NAN,
-            gain: f64::NAN,
-        };
+        return Moments { mean: f64::NAN, var: f64::NAN, gain: f64::NAN };
     }
     let s = var.max(0.0).sqrt();
     // Also where s is so small that mean / s overflows.
     if s == 0.0 || (mean / s).is_infinite() {
-        return Moments {
-            mean: activation.apply(mean),
-            var: 0.0,
-            gain: activation.derivative(mean),
-        };
+        return Moments { mean: activation.apply(mean), var: 0.0, gain: activation.derivative(mean) };
     }
     let (mean, var, gain) = match activation {
         Activation::Identity => (mean, var, 1.0),
@@ -117,17 +109,11 @@ pub fn propagate(
     ];
     for (what, axis, found) in sizes {
         if found != n {
-            return Err(Error::Shape {
-                what,
-                axis,
-                found,
-                expected: n,
-            });
+            return Err(Error::Shape { what, axis, found, expected: n });
         }
     }
-    let units: Vec<Unit> = (0..n)
-        .map(|i| Unit::new(activation, mean[i], cov[(i, i)], approximation))
-        .collect();
+    let units: Vec<Unit> =
+        (0..n).map(|i| Unit::new(activation, mean[i], cov[(i, i)], approximation)).collect();
     for (j, unit) in units.iter().enumerate() {
         out_mean[j] = unit.output.mean;
         out_cov[(j, j)] = unit.output.var;
@@ -152,10 +138,8 @@ struct Unit {
 impl Unit {
     fn new(activation: Activation, mean: f64, var: f64, rule: CovarianceRule) -> Self {
         let output = moments(activation, mean, var);
-        let closed_form = matches!(
-            activation,
-            Activation::Identity | Activation::Relu | Activation::LeakyRelu
-        );
+        let closed_form =
+            matches!(activation, Activation::Identity | Activation::Relu | Activation::LeakyRelu);
         let order = match rule {
             CovarianceRule::Exact => ORDER,
             CovarianceRule::Approximate => APPROXIMATE_ORDER,
@@ -163,12 +147,7 @@ impl Unit {
         };
         let expansion = (order > 0 && !closed_form && output.var > 0.0)
             .then(|| Expansion::new(activation, mean, var, output.var, output.gain, order));
-        Self {
-            mean,
-            deviation: var.max(0.0).sqrt(),
-            output,
-            expansion,
-        }
+        Self { mean, deviation: var.max(0.0).sqrt(), output, expansion }
     }
 
     fn covariance(&self, other: &Self, activation: Activation, cov: f64, rule: CovarianceRule) -> f64 {
@@ -218,13 +197,8 @@ mod tests {
     use rand::rngs::ChaCha8Rng;
     use rand::{RngExt, SeedableRng};
 
-    const SMOOTH: [Activation; 5] = [
-        Activation::Tanh,
-        Activation::Sigmoid,
-        Activation::Softplus,
-        Activation::Gelu,
-        Activation::Silu,
-    ];
+    const SMOOTH: [Activation; 5] =
+        [Activation::Tanh, Activation::Sigmoid, Activation::Softplus, Activation::Gelu, Activation::Silu];
 
     /// E g(x), x ~ N(0, 1), by Simpson's rule with 2·10⁵ panels on ±9: slow, and independent of the code under test.
     fn simpson(g: impl Fn(f64) -> f64) -> f64 {
@@ -232,11 +206,7 @@ mod tests {
         let sum: f64 = (0..=n)
             .map(|i| {
                 let x = -9.0 + h * f64::from(i);
-                let weight = if i == 0 || i == n {
-                    1.0
-                } else {
-                    f64::from(2 + 2 * (i % 2))
-                };
+                let weight = if i == 0 || i == n { 1.0 } else { f64::from(2 + 2 * (i % 2)) };
                 weight * g(x) * (-0.5 * x * x).exp()
             })
             .sum();
@@ -262,12 +232,7 @@ mod tests {
                 let kinked = matches!(f, Activation::Relu | Activation::LeakyRelu);
                 let tolerance = if kinked { 1e-7 } else { 1e-11 };
                 assert_relative_eq!(found.mean, mean, max_relative = tolerance, epsilon = tolerance);
-                assert_relative_eq!(
-                    found.var,
-                    var,
-                    max_relative = tolerance,
-                    epsilon = tolerance * s * s
-                );
+                assert_relative_eq!(found.var, var, max_relative = tolerance, epsilon = tolerance * s * s);
                 let gain = simpson(|x| f.derivative(m + s * x));
                 assert_relative_eq!(found.gain, gain, epsilon = if kinked { 1e-4 } else { 1e-11 });
             }
@@ -280,11 +245,7 @@ mod tests {
         for (m, var) in [(0.5_f64, 0.3_f64), (-2.0, 4.0), (1.0, 1e4)] {
             let t = m / (1.0 + var).sqrt();
             let closed = m * normal_cdf(t) + var / (1.0 + var).sqrt() * normal_pdf(t);
-            assert_relative_eq!(
-                moments(Activation::Gelu, m, var).mean,
-                closed,
-                max_relative = 1e-12
-            );
+            assert_relative_eq!(moments(Activation::Gelu, m, var).mean, closed, max_relative = 1e-12);
         }
     }
 
@@ -293,20 +254,12 @@ mod tests {
         for f in Activation::ALL {
             for m in [-2.0, 0.0, 0.7] {
                 for var in [0.0, -1e-18] {
-                    let expected = Moments {
-                        mean: f.apply(m),
-                        var: 0.0,
-                        gain: f.derivative(m),
-                    };
+                    let expected = Moments { mean: f.apply(m), var: 0.0, gain: f.derivative(m) };
                     assert_eq!(moments(f, m, var), expected);
                 }
                 let tiny = moments(f, m + 0.1, 1e-18);
                 assert_relative_eq!(tiny.mean, f.apply(m + 0.1), max_relative = 1e-12);
-                assert_relative_eq!(
-                    tiny.var,
-                    f.derivative(m + 0.1_f64).powi(2) * 1e-18,
-                    max_relative = 1e-8
-                );
+                assert_relative_eq!(tiny.var, f.derivative(m + 0.1_f64).powi(2) * 1e-18, max_relative = 1e-8);
             }
             assert!(moments(f, 0.0, f64::NAN).mean.is_nan());
             assert!(moments(f, 1.0, 1e-320).mean.is_finite());
@@ -343,11 +296,7 @@ mod tests {
         for f in Activation::ALL {
             for (m, var) in [(0.3, 1e-6), (-0.4, 0.5), (0.2, 4.0), (1.0, 400.0)] {
                 let expected = moments(f, m, var).var;
-                assert_relative_eq!(
-                    covariance(f, (m, var), (m, var), var),
-                    expected,
-                    max_relative = 1e-9
-                );
+                assert_relative_eq!(covariance(f, (m, var), (m, var), var), expected, max_relative = 1e-9);
             }
         }
     }
@@ -419,14 +368,6 @@ mod tests {
             out.as_mut(),
             CovarianceRule::Exact,
         );
-        assert!(matches!(
-            error,
-            Err(Error::Shape {
-                what: "cov",
-                axis: "rows",
-                found: 2,
-                expected: 3
-            })
-        ));
+        assert!(matches!(error, Err(Error::Shape { what: "cov", axis: "rows", found: 2, expected: 3 })));
     }
 }

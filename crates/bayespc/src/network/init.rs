@@ -37,9 +37,7 @@ impl Init {
         match self {
             Self::Uniform { gain } => {
                 let half_width = gain / fan_in.sqrt();
-                Mat::from_fn(d_post, d_in + 1, |_, _| {
-                    half_width * (2.0 * rng.random::<f64>() - 1.0)
-                })
+                Mat::from_fn(d_post, d_in + 1, |_, _| half_width * (2.0 * rng.random::<f64>() - 1.0))
             }
             Self::He => {
                 let std = (2.0 / fan_in).sqrt();
@@ -54,11 +52,9 @@ impl Init {
     /// Check the setting.
     pub fn validate(self) -> Result<()> {
         match self {
-            Self::Uniform { gain } if !(gain.is_finite() && gain > 0.0) => Err(Error::Setting {
-                name: "init.gain",
-                value: gain,
-                must_be: "positive and finite",
-            }),
+            Self::Uniform { gain } if !(gain.is_finite() && gain > 0.0) => {
+                Err(Error::Setting { name: "init.gain", value: gain, must_be: "positive and finite" })
+            }
             _ => Ok(()),
         }
     }

@@ -36,13 +36,7 @@ pub struct PriorSettings {
 impl Default for PriorSettings {
     /// The paper's prior.
     fn default() -> Self {
-        Self {
-            col_var: 10.0,
-            input_col_var: None,
-            output_col_var: None,
-            scale: 1000.0,
-            extra_dof: 2.0,
-        }
+        Self { col_var: 10.0, input_col_var: None, output_col_var: None, scale: 1000.0, extra_dof: 2.0 }
     }
 }
 
@@ -53,11 +47,7 @@ impl PriorSettings {
             if value.is_finite() && value > 0.0 {
                 Ok(())
             } else {
-                Err(Error::Setting {
-                    name,
-                    value,
-                    must_be: "positive and finite",
-                })
+                Err(Error::Setting { name, value, must_be: "positive and finite" })
             }
         };
         positive("prior.col_var", self.col_var)?;
@@ -127,10 +117,10 @@ pub struct Expectations<T: Real> {
 
 impl<T: Real> Layer<T> {
     /// A layer whose posterior is its prior but for the mean.
-    pub fn new(prior: &LayerPrior, mean: Mat<f64>) -> Result<Self> {
+    pub fn new(prior: &LayerPrior, mean: MatRef<'_, f64>) -> Result<Self> {
         let prior = prior.natural(mean.nrows(), mean.ncols());
         let mut natural = prior.clone();
-        natural.post_pre = &mean * &prior.pre_pre;
+        natural.post_pre = mean * &prior.pre_pre;
         natural.post_post = &prior.post_post + &natural.post_pre * mean.transpose();
         Self::from_natural(prior, natural)
     }
@@ -206,11 +196,7 @@ impl<T: Real> Layer<T> {
     /// M, ⟨Σ⁻¹⟩ and, if asked for, V in working precision (`0 × 0` otherwise).
     pub fn expectations(&self, with_col_cov: bool) -> Result<Expectations<T>> {
         let posterior = self.posterior()?;
-        let col_cov = if with_col_cov {
-            cast(posterior.col_cov().as_ref())
-        } else {
-            Mat::new()
-        };
+        let col_cov = if with_col_cov { cast(posterior.col_cov().as_ref()) } else { Mat::new() };
         Ok(Expectations {
             mean: self.working_mean.clone(),
             precision: cast(posterior.expected_precision().as_ref()),
@@ -220,12 +206,10 @@ impl<T: Real> Layer<T> {
 
     /// M = η₂ η₁⁻¹ from a fresh factor of η₁.
     fn refresh_mean(&mut self) -> Result<()> {
-        self.col_precision_chol
-            .refactor(self.natural.pre_pre.as_ref(), "the column precision")?;
+        self.col_precision_chol.refactor(self.natural.pre_pre.as_ref(), "the column precision")?;
         // Mᵀ = η₁⁻¹ η₂ᵀ, solved in place on the transposed view
         self.mean.copy_from(&self.natural.post_pre);
-        self.col_precision_chol
-            .solve_in_place(self.mean.as_mut().transpose_mut());
+        self.col_precision_chol.solve_in_place(self.mean.as_mut().transpose_mut());
         faer::zip!(&mut self.working_mean, &self.mean)
             .for_each(|faer::unzip!(working, mean)| *working = T::lit(*mean));
         Ok(())

@@ -80,11 +80,7 @@ impl<T: Real> OutputLayer<T> {
     fn from_blocks(blocks: Vec<Layer<T>>, specs: Vec<Block>) -> Self {
         let d_pre = blocks[0].d_pre();
         let rows = blocks.iter().map(Layer::d_post).sum();
-        let mut layer = Self {
-            blocks,
-            specs,
-            working_mean: Mat::zeros(rows, d_pre),
-        };
+        let mut layer = Self { blocks, specs, working_mean: Mat::zeros(rows, d_pre) };
         layer.stack_means();
         layer
     }
@@ -130,10 +126,7 @@ impl<T: Real> OutputLayer<T> {
     fn stack_means(&mut self) {
         let mut start = 0;
         for block in &self.blocks {
-            self.working_mean
-                .as_mut()
-                .subrows_mut(start, block.d_post())
-                .copy_from(block.working_mean());
+            self.working_mean.as_mut().subrows_mut(start, block.d_post()).copy_from(block.working_mean());
             start += block.d_post();
         }
     }
@@ -160,34 +153,24 @@ impl<T: Real> Network<T> {
     ) -> Result<Self> {
         settings.validate()?;
         if d_input == 0 {
-            return Err(Error::Empty {
-                what: "the input (no features)",
-            });
+            return Err(Error::Empty { what: "the input (no features)" });
         }
         if n_targets == 0 {
-            return Err(Error::Empty {
-                what: "the target (no columns)",
-            });
+            return Err(Error::Empty { what: "the target (no columns)" });
         }
         let prior = &settings.prior;
         let mut hidden = Vec::with_capacity(settings.hidden_layer_sizes.len());
         let mut d_below = d_input;
         for (l, &width) in settings.hidden_layer_sizes.iter().enumerate() {
-            let col_var = if l == 0 {
-                prior.input_col_var.unwrap_or(prior.col_var)
-            } else {
-                prior.col_var
-            };
+            let col_var = if l == 0 { prior.input_col_var.unwrap_or(prior.col_var) } else { prior.col_var };
             let layer_prior = LayerPrior {
                 col_var,
                 bias_var: None,
                 inv_scale: 1.0 / prior.scale,
                 extra_dof: prior.extra_dof,
             };
-            hidden.push(Layer::new(
-                &layer_prior,
-                settings.init.weights(width, d_below, rng),
-            )?);
+            let mean = settings.init.weights(width, d_below, rng);
+            hidden.push(Layer::new(&layer_prior, mean.as_ref())?);
             d_below = width;
         }
         let specs = settings.head.head().blocks(n_targets, prior);
@@ -198,17 +181,10 @@ impl<T: Real> Network<T> {
             } else {
                 Mat::zeros(spec.rows, d_below + 1)
             };
-            blocks.push(Layer::new(&spec.prior, mean)?);
+            blocks.push(Layer::new(&spec.prior, mean.as_ref())?);
         }
         let output = OutputLayer::from_blocks(blocks, specs);
-        Ok(Self {
-            settings: settings.clone(),
-            d_input,
-            n_targets,
-            hidden,
-            output,
-            hidden_noise: false,
-        })
+        Ok(Self { settings: settings.clone(), d_input, n_targets, hidden, output, hidden_noise: false })
     }
 
     /// Shape, prior and head.
@@ -282,11 +258,7 @@ impl<T: Real> Network<T> {
     /// Output activity of the mean network, `d_L × n`.
     pub fn forward(&self, input: MatRef<'_, T>) -> Result<Mat<T>> {
         super::point::check_input(input, self.d_input)?;
-        Ok(super::point::forward_chunks(
-            &self.means(),
-            self.settings.activation,
-            input,
-        ))
+        Ok(super::point::forward_chunks(&self.means(), self.settings.activation, input))
     }
 
     /// The network at its posterior mean.
@@ -297,20 +269,14 @@ impl<T: Real> Network<T> {
             activation: self.settings.activation,
             head: self.settings.head.clone(),
             output_noise: posteriors.output_noise()?,
-            hidden_noise: self
-                .hidden_noise
-                .then(|| posteriors.hidden_noise_roots())
-                .transpose()?,
+            hidden_noise: self.hidden_noise.then(|| posteriors.hidden_noise_roots()).transpose()?,
         })
     }
 
     /// Every layer's posterior, factored and ready to predict with.
     pub fn posteriors(&self) -> Result<Posteriors> {
         let derive = |layers: &[Layer<T>]| layers.iter().map(Layer::posterior).collect::<Result<Vec<_>>>();
-        Ok(Posteriors {
-            hidden: derive(&self.hidden)?,
-            output: derive(&self.output.blocks)?,
-        })
+        Ok(Posteriors { hidden: derive(&self.hidden)?, output: derive(&self.output.blocks)? })
     }
 
     /// Draw a network from the posterior.
@@ -330,9 +296,7 @@ impl<T: Real> Network<T> {
         let mut output_noise = Mat::zeros(d_activity, d_activity);
         for (posterior, (start, rows)) in posteriors.output.iter().zip(self.output.row_ranges()) {
             let draw = posterior.sample(rng);
-            top.as_mut()
-                .subrows_mut(start, rows)
-                .copy_from(cast::<f64, T>(draw.weights.as_ref()));
+            top.as_mut().subrows_mut(start, rows).copy_from(cast::<f64, T>(draw.weights.as_ref()));
             output_noise
                 .as_mut()
                 .submatrix_mut(start, start, rows, rows)
@@ -359,14 +323,7 @@ impl<T: Real> Network<T> {
     ) -> Self {
         let specs = settings.head.head().blocks(n_targets, &settings.prior);
         let output = OutputLayer::from_blocks(output, specs);
-        Self {
-            settings,
-            d_input,
-            n_targets,
-            hidden,
-            output,
-            hidden_noise,
-        }
+        Self { settings, d_input, n_targets, hidden, output, hidden_noise }
     }
 
     /// The same network with activities in another working precision.
@@ -400,39 +357,27 @@ pub struct Posteriors {
 impl Posteriors {
     /// ⟨Σ_L⟩, block diagonal.
     pub fn output_noise(&self) -> Result<Mat<f64>> {
-        let parts = self
-            .output
-            .iter()
-            .map(MatrixNormalWishart::expected_covariance)
-            .collect::<Result<Vec<_>>>()?;
+        let parts =
+            self.output.iter().map(MatrixNormalWishart::expected_covariance).collect::<Result<Vec<_>>>()?;
         Ok(block_diagonal(&parts))
     }
 
     /// ⟨Σ_L⁻¹⟩, block diagonal.
     pub fn output_precision(&self) -> Mat<f64> {
-        let parts: Vec<_> = self
-            .output
-            .iter()
-            .map(MatrixNormalWishart::expected_precision)
-            .collect();
+        let parts: Vec<_> = self.output.iter().map(MatrixNormalWishart::expected_precision).collect();
         block_diagonal(&parts)
     }
 
     /// Degrees of freedom ν − d + 1 of the output's predictive: of the least certain block.
     pub fn output_dof(&self) -> f64 {
-        self.output
-            .iter()
-            .map(|q| q.dof() - q.d_post() as f64 + 1.0)
-            .fold(f64::INFINITY, f64::min)
+        self.output.iter().map(|q| q.dof() - q.d_post() as f64 + 1.0).fold(f64::INFINITY, f64::min)
     }
 
     fn hidden_noise_roots<T: Real>(&self) -> Result<Vec<Mat<T>>> {
         self.hidden
             .iter()
             .map(|q| {
-                Ok(cast(
-                    Cholesky::new(q.expected_covariance()?.as_ref(), "a hidden covariance")?.lower(),
-                ))
+                Ok(cast(Cholesky::new(q.expected_covariance()?.as_ref(), "a hidden covariance")?.lower()))
             })
             .collect()
     }
@@ -443,10 +388,7 @@ fn block_diagonal(parts: &[Mat<f64>]) -> Mat<f64> {
     let mut whole = Mat::zeros(d, d);
     let mut start = 0;
     for part in parts {
-        whole
-            .as_mut()
-            .submatrix_mut(start, start, part.nrows(), part.nrows())
-            .copy_from(part);
+        whole.as_mut().submatrix_mut(start, start, part.nrows(), part.nrows()).copy_from(part);
         start += part.nrows();
     }
     whole

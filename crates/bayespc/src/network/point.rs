@@ -112,13 +112,7 @@ impl<T: Real> Activities<T> {
         self.pre[0].as_mut().subrows_mut(0, d_input).copy_from(input);
         let last = weights.len() - 1;
         for (l, weight) in weights.iter().enumerate() {
-            product_into(
-                self.post[l].as_mut(),
-                Accum::Replace,
-                *weight,
-                self.pre[l].as_ref(),
-                T::one(),
-            );
+            product_into(self.post[l].as_mut(), Accum::Replace, *weight, self.pre[l].as_ref(), T::one());
             if l < last {
                 self.activate(activation, l);
             }
@@ -134,9 +128,7 @@ impl<T: Real> Activities<T> {
 
 /// [x; 1].
 pub fn with_bias<T: Real>(x: MatRef<'_, T>) -> Mat<T> {
-    Mat::from_fn(x.nrows() + 1, x.ncols(), |i, j| {
-        if i == x.nrows() { T::one() } else { x[(i, j)] }
-    })
+    Mat::from_fn(x.nrows() + 1, x.ncols(), |i, j| if i == x.nrows() { T::one() } else { x[(i, j)] })
 }
 
 /// [f(z); 1].
@@ -150,12 +142,7 @@ pub(crate) fn check_input<T: Real>(input: MatRef<'_, T>, d_input: usize) -> Resu
     if input.nrows() == d_input {
         Ok(())
     } else {
-        Err(Error::Shape {
-            what: "input",
-            axis: "features",
-            found: input.nrows(),
-            expected: d_input,
-        })
+        Err(Error::Shape { what: "input", axis: "features", found: input.nrows(), expected: d_input })
     }
 }
 
@@ -165,19 +152,15 @@ pub(crate) fn forward_chunks<T: Real>(
     activation: Activation,
     input: MatRef<'_, T>,
 ) -> Mat<T> {
-    let widths: Vec<usize> = std::iter::once(input.nrows())
-        .chain(weights.iter().map(|w| w.nrows()))
-        .collect();
+    let widths: Vec<usize> =
+        std::iter::once(input.nrows()).chain(weights.iter().map(MatRef::nrows)).collect();
     let mut output = Mat::zeros(widths[widths.len() - 1], input.ncols());
-    column_chunks_mut(output.as_mut(), CHUNK)
-        .into_par_iter()
-        .enumerate()
-        .for_each(|(c, mut chunk)| {
-            let n = chunk.ncols();
-            let mut activities = Activities::new(&widths, n);
-            activities.forward(weights, activation, input.subcols(c * CHUNK, n));
-            chunk.copy_from(&activities.post[weights.len() - 1]);
-        });
+    column_chunks_mut(output.as_mut(), CHUNK).into_par_iter().enumerate().for_each(|(c, mut chunk)| {
+        let n = chunk.ncols();
+        let mut activities = Activities::new(&widths, n);
+        activities.forward(weights, activation, input.subcols(c * CHUNK, n));
+        chunk.copy_from(&activities.post[weights.len() - 1]);
+    });
     output
 }
 

@@ -50,18 +50,10 @@ pub(super) fn covariance(h: f64, k: f64, rho: f64) -> f64 {
     let (pdf_h, pdf_k) = (normal_pdf(h), normal_pdf(k));
     // At ρ = ±1 the other variable is a function of this one: the conditional probability is 0, ½ or 1.
     let conditional = |distance: f64| {
-        if distance == 0.0 {
-            0.5
-        } else {
-            normal_cdf(distance / bar)
-        }
+        if distance == 0.0 { 0.5 } else { normal_cdf(distance / bar) }
     };
     // h² − 2ρhk + k² = (k − ρh)² + ρ̄² h²
-    let quadratic = if bar == 0.0 {
-        0.0
-    } else {
-        ((k - rho * h) / bar).powi(2) + h * h
-    };
+    let quadratic = if bar == 0.0 { 0.0 } else { ((k - rho * h) / bar).powi(2) + h * h };
     let raw = (h * k + rho) * bivariate_normal_cdf(h, k, rho)
         + h * pdf_k * conditional(h - rho * k)
         + k * pdf_h * conditional(k - rho * h)

@@ -69,11 +69,7 @@ pub(super) fn moments(f: Activation, mean: f64, var: f64) -> (f64, f64, f64) {
         gain += weight * f.derivative(z);
     });
     // For a tiny s the deviations are all rounding, and Var f = (E f′)² s² (1 + O(s²)).
-    let spread = if s < 1e-6 {
-        gain * gain * var
-    } else {
-        second - first * first
-    };
+    let spread = if s < 1e-6 { gain * gain * var } else { second - first * first };
     (centre + first, spread.max(0.0), gain)
 }
 
@@ -93,10 +89,8 @@ impl Expansion {
         let s = var.sqrt();
         let centre = f.apply(mean);
         // With h_k = He_k/√k!: h_{k+1} = (x h_k − √k h_{k−1}) / √(k+1)
-        let recurrence: Vec<(f64, f64)> = (1..=order)
-            .map(f64::from)
-            .map(|k| ((k + 1.0).sqrt().recip(), (k / (k + 1.0)).sqrt()))
-            .collect();
+        let recurrence: Vec<(f64, f64)> =
+            (1..=order).map(f64::from).map(|k| ((k + 1.0).sqrt().recip(), (k / (k + 1.0)).sqrt())).collect();
         let mut coefficients = vec![0.0; usize::from(order)];
         trapezoid(step(f, s).min(0.25), HERMITE_REACH, |x, weight| {
             let weighted = weight * (f.apply(mean + s * x) - centre);
@@ -108,12 +102,7 @@ impl Expansion {
         });
         // Stein: c_1 = s E f′, exact also where s is tiny.
         coefficients[0] = s * gain;
-        Self {
-            mean,
-            deviation: s,
-            var: output_var,
-            coefficients,
-        }
+        Self { mean, deviation: s, var: output_var, coefficients }
     }
 
     /// Cov(f(a), f(b)): Mehler, or two-dimensional quadrature where Mehler's remainder is too large.
@@ -130,11 +119,7 @@ impl Expansion {
 
     /// The Mehler sum of the first `order` terms.
     pub(super) fn mehler(&self, other: &Self, rho: f64, order: u8) -> f64 {
-        let pairs = self
-            .coefficients
-            .iter()
-            .zip(&other.coefficients)
-            .take(usize::from(order));
+        let pairs = self.coefficients.iter().zip(&other.coefficients).take(usize::from(order));
         // Horner, from the highest term down.
         pairs.rev().fold(0.0, |sum, (a, b)| rho * (sum + a * b))
     }
@@ -150,21 +135,17 @@ impl Expansion {
         let inner_step = step(f, inner_s);
         let (centre_a, centre_b) = (f.apply(self.mean), f.apply(other.mean));
         let (mut product, mut first_a, mut first_b) = (0.0, 0.0, 0.0);
-        trapezoid(
-            step(f, self.deviation.max(other.deviation)),
-            REACH,
-            |x, weight| {
-                let a = f.apply(self.mean + self.deviation * x) - centre_a;
-                let inner_mean = other.mean + rho * other.deviation * x;
-                let mut b = 0.0;
-                trapezoid(inner_step, REACH, |t, weight| {
-                    b += weight * (f.apply(inner_mean + inner_s * t) - centre_b);
-                });
-                product += weight * a * b;
-                first_a += weight * a;
-                first_b += weight * b;
-            },
-        );
+        trapezoid(step(f, self.deviation.max(other.deviation)), REACH, |x, weight| {
+            let a = f.apply(self.mean + self.deviation * x) - centre_a;
+            let inner_mean = other.mean + rho * other.deviation * x;
+            let mut b = 0.0;
+            trapezoid(inner_step, REACH, |t, weight| {
+                b += weight * (f.apply(inner_mean + inner_s * t) - centre_b);
+            });
+            product += weight * a * b;
+            first_a += weight * a;
+            first_b += weight * b;
+        });
         product - first_a * first_b
     }
 }
@@ -173,13 +154,8 @@ impl Expansion {
 mod tests {
     use super::*;
 
-    const SMOOTH: [Activation; 5] = [
-        Activation::Tanh,
-        Activation::Sigmoid,
-        Activation::Softplus,
-        Activation::Gelu,
-        Activation::Silu,
-    ];
+    const SMOOTH: [Activation; 5] =
+        [Activation::Tanh, Activation::Sigmoid, Activation::Softplus, Activation::Gelu, Activation::Silu];
 
     fn expansion(f: Activation, mean: f64, var: f64) -> Expansion {
         let (_, output_var, gain) = moments(f, mean, var);
@@ -224,10 +200,7 @@ mod tests {
             let truncated = wide.mehler(&wide, rho, APPROXIMATE_ORDER);
             let law = std::f64::consts::FRAC_2_PI * rho.asin();
             let allowed = 0.035 * (rho.abs() / 0.9).powi(7) + 2e-3;
-            assert!(
-                (truncated - law).abs() < allowed,
-                "{rho}: {truncated} against {law}"
-            );
+            assert!((truncated - law).abs() < allowed, "{rho}: {truncated} against {law}");
         }
     }
 
@@ -238,10 +211,7 @@ mod tests {
                 let (a, b) = (expansion(f, mean_a, var_a), expansion(f, mean_b, var_b));
                 let tail = |e: &Expansion| {
                     e.var
-                        - e.coefficients[..usize::from(APPROXIMATE_ORDER)]
-                            .iter()
-                            .map(|c| c * c)
-                            .sum::<f64>()
+                        - e.coefficients[..usize::from(APPROXIMATE_ORDER)].iter().map(|c| c * c).sum::<f64>()
                 };
                 for rho in [-1.0_f64, -0.5, 0.4, 0.9, 1.0] {
                     let error = (a.mehler(&b, rho, APPROXIMATE_ORDER) - a.quadrature(&b, f, rho)).abs();

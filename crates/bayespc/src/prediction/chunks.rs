@@ -38,7 +38,5 @@ pub(crate) fn filled<S: Default>(
 
 /// The `d × n` matrix whose columns are written one after the other in `chunks`.
 pub(crate) fn from_columns(d: usize, n: usize, chunks: &[Vec<f64>]) -> Mat<f64> {
-    Mat::from_fn(d, n, |row, sample| {
-        chunks[sample / CHUNK][sample % CHUNK * d + row]
-    })
+    Mat::from_fn(d, n, |row, sample| chunks[sample / CHUNK][sample % CHUNK * d + row])
 }

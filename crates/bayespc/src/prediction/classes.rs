@@ -23,18 +23,10 @@ impl Predictive {
     pub fn class_probabilities(&self, temperature: f64) -> Result<Mat<f64>> {
         if !(temperature.is_finite() && temperature > 0.0) {
             let must_be = "positive and finite";
-            return Err(Error::Setting {
-                name: "temperature",
-                value: temperature,
-                must_be,
-            });
+            return Err(Error::Setting { name: "temperature", value: temperature, must_be });
         }
         let (n_classes, n) = (self.n_targets(), self.n_samples());
-        let shared: Vec<_> = self
-            .components()
-            .iter()
-            .map(shared_precision)
-            .collect::<Result<_>>()?;
+        let shared: Vec<_> = self.components().iter().map(shared_precision).collect::<Result<_>>()?;
         let chunks = over_chunks(n, |samples| -> Result<Vec<f64>> {
             let mut probabilities = vec![0.0; n_classes * samples.len()];
             let mut logits = vec![0.0; n_classes];
@@ -49,11 +41,7 @@ impl Predictive {
             }
             Ok(probabilities)
         });
-        Ok(from_columns(
-            n_classes,
-            n,
-            &chunks.into_iter().collect::<Result<Vec<_>>>()?,
-        ))
+        Ok(from_columns(n_classes, n, &chunks.into_iter().collect::<Result<Vec<_>>>()?))
     }
 }
 
@@ -96,10 +84,7 @@ fn logits_into(
         own = precision(component, sample)?;
         &own
     };
-    logits
-        .iter_mut()
-        .enumerate()
-        .for_each(|(k, logit)| *logit = -0.5 * precision[(k, k)]);
+    logits.iter_mut().enumerate().for_each(|(k, logit)| *logit = -0.5 * precision[(k, k)]);
     // By columns of the symmetric C⁻¹, which are contiguous.
     for j in 0..logits.len() {
         for (k, logit) in logits.iter_mut().enumerate() {

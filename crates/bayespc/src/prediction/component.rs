@@ -76,9 +76,7 @@ impl Covariance {
             Self::Diagonal(variances) => Self::Diagonal(variances.subrows(0, d).to_owned()),
             Self::Full(columns) => {
                 let whole = columns.nrows().isqrt();
-                Self::Full(Mat::from_fn(d * d, columns.ncols(), |k, j| {
-                    columns[(k / d * whole + k % d, j)]
-                }))
+                Self::Full(Mat::from_fn(d * d, columns.ncols(), |k, j| columns[(k / d * whole + k % d, j)]))
             }
         }
     }
@@ -90,16 +88,10 @@ impl Covariance {
             Self::Zero => Self::Shared(matrix.clone()),
             Self::Shared(own) => Self::Shared(own + matrix),
             Self::Diagonal(variances) if d == 1 => {
-                Self::Diagonal(Mat::from_fn(1, variances.ncols(), |_, j| {
-                    variances[(0, j)] + matrix[(0, 0)]
-                }))
+                Self::Diagonal(Mat::from_fn(1, variances.ncols(), |_, j| variances[(0, j)] + matrix[(0, 0)]))
             }
             Self::Diagonal(_) | Self::Full(_) => {
-                let n = if let Self::Diagonal(m) | Self::Full(m) = self {
-                    m.ncols()
-                } else {
-                    0
-                };
+                let n = if let Self::Diagonal(m) | Self::Full(m) = self { m.ncols() } else { 0 };
                 Self::Full(Mat::from_fn(d * d, n, |k, j| {
                     self.entry(k % d, k / d, j) + matrix[(k % d, k / d)]
                 }))
@@ -196,11 +188,7 @@ impl Dof {
             }
         };
         match dofs.iter().find(|&&dof| dof.is_nan() || dof <= 2.0) {
-            Some(&dof) => Err(Error::DegreesOfFreedom {
-                what: "the predictive",
-                dof,
-                bound: 2.0,
-            }),
+            Some(&dof) => Err(Error::DegreesOfFreedom { what: "the predictive", dof, bound: 2.0 }),
             None => Ok(()),
         }
     }
@@ -231,9 +219,7 @@ impl Component {
     pub fn validate(&self) -> Result<()> {
         let (d, n) = (self.n_targets(), self.n_samples());
         if d == 0 {
-            return Err(Error::Empty {
-                what: "predicted mean",
-            });
+            return Err(Error::Empty { what: "predicted mean" });
         }
         check_finite(self.mean.as_ref(), "predicted mean")?;
         self.aleatoric.validate(d, n, "aleatoric covariance")?;
@@ -295,20 +281,10 @@ pub(crate) fn check_shape(
     what: &'static str,
 ) -> Result<()> {
     if values.nrows() != rows {
-        return Err(Error::Shape {
-            what,
-            axis: "rows",
-            found: values.nrows(),
-            expected: rows,
-        });
+        return Err(Error::Shape { what, axis: "rows", found: values.nrows(), expected: rows });
     }
     if values.ncols() != columns {
-        return Err(Error::Shape {
-            what,
-            axis: "columns",
-            found: values.ncols(),
-            expected: columns,
-        });
+        return Err(Error::Shape { what, axis: "columns", found: values.ncols(), expected: columns });
     }
     Ok(())
 }
@@ -319,12 +295,7 @@ pub(crate) fn check_finite(values: MatRef<'_, f64>, what: &'static str) -> Resul
         for row in 0..values.nrows() {
             let value = values[(row, sample)];
             if !value.is_finite() {
-                return Err(Error::NotFinite {
-                    what,
-                    row: sample,
-                    column: row,
-                    value,
-                });
+                return Err(Error::NotFinite { what, row: sample, column: row, value });
             }
         }
     }

@@ -46,11 +46,7 @@ impl Predictive {
     pub fn log_density(&self, targets: MatRef<'_, f64>) -> Result<Vec<f64>> {
         self.check_targets(targets)?;
         let (d, n_components) = (self.n_targets(), self.components().len());
-        let prepared = self
-            .components()
-            .iter()
-            .map(prepare)
-            .collect::<Result<Vec<_>>>()?;
+        let prepared = self.components().iter().map(prepare).collect::<Result<Vec<_>>>()?;
         let chunks = over_chunks(self.n_samples(), |samples| {
             let mut scratch = Scratch {
                 residual: Mat::zeros(d, samples.len()),
@@ -74,10 +70,7 @@ impl Predictive {
                     },
                 )?;
             }
-            Ok(terms
-                .chunks_exact(n_components)
-                .map(log_sum_exp)
-                .collect::<Vec<_>>())
+            Ok(terms.chunks_exact(n_components).map(log_sum_exp).collect::<Vec<_>>())
         });
         Ok(chunks.into_iter().collect::<Result<Vec<_>>>()?.concat())
     }
@@ -85,11 +78,7 @@ impl Predictive {
 
 /// The normaliser for a density given its covariance, not its scale.
 fn log_constant(d: usize, dof: f64) -> f64 {
-    let shrinkage = if dof.is_finite() {
-        0.5 * d as f64 * (-2.0 / dof).ln_1p()
-    } else {
-        0.0
-    };
+    let shrinkage = if dof.is_finite() { 0.5 * d as f64 * (-2.0 / dof).ln_1p() } else { 0.0 };
     log_normaliser(d, dof) - shrinkage
 }
 
@@ -126,10 +115,7 @@ fn component_terms(
             for target in 0..d {
                 let variance = component.variance(target, sample);
                 if variance <= 0.0 {
-                    return Err(Error::NotPositiveDefinite {
-                        what: WHAT,
-                        pivot: target,
-                    });
+                    return Err(Error::NotPositiveDefinite { what: WHAT, pivot: target });
                 }
                 let residual = targets[(target, sample)] - component.mean[(target, sample)];
                 log_det += variance.ln();

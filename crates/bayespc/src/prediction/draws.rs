@@ -47,11 +47,7 @@ fn draw(component: &Component, rng: &mut dyn Rng) -> Mat<f64> {
         }
         normal.fill_with(|| StandardNormal.sample(rng));
         let dof = component.dof.of(sample);
-        let spread = if dof.is_finite() {
-            ((dof - 2.0) / chi_squared(dof, rng)).sqrt()
-        } else {
-            1.0
-        };
+        let spread = if dof.is_finite() { ((dof - 2.0) / chi_squared(dof, rng)).sqrt() } else { 1.0 };
         for j in 0..d {
             for i in j..d {
                 values[(i, sample)] += spread * root[(i, j)] * normal[j];
@@ -71,11 +67,7 @@ fn semidefinite_root(a: &mut Mat<f64>) {
         for k in 0..j {
             pivot -= a[(j, k)] * a[(j, k)];
         }
-        let root = if pivot > 4.0 * d as f64 * f64::EPSILON * variance {
-            pivot.sqrt()
-        } else {
-            0.0
-        };
+        let root = if pivot > 4.0 * d as f64 * f64::EPSILON * variance { pivot.sqrt() } else { 0.0 };
         a[(j, j)] = root;
         for i in j + 1..d {
             let mut product = a[(i, j)];

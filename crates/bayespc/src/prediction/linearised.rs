@@ -12,6 +12,7 @@ use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
 use super::{Component, Covariance};
+use crate::distributions::MatrixNormalWishart;
 use crate::error::Result;
 use crate::heads::ActivityPredictive;
 use crate::learning::{back_one, slopes};
@@ -35,9 +36,7 @@ impl<T: Real> Factors<T> {
     fn new(posteriors: &Posteriors) -> Result<Self> {
         let all = posteriors.hidden.iter().chain(&posteriors.output);
         Ok(Self {
-            inv_col_roots: all
-                .map(|q| cast(q.col_precision_chol().inverse_lower().as_ref()))
-                .collect(),
+            inv_col_roots: all.map(|q| cast(q.col_precision_chol().inverse_lower().as_ref())).collect(),
             metric_roots: posteriors
                 .hidden
                 .iter()
@@ -55,7 +54,7 @@ impl<T: Real> Factors<T> {
             block_noise: posteriors
                 .output
                 .iter()
-                .map(|q| q.expected_covariance())
+                .map(MatrixNormalWishart::expected_covariance)
                 .collect::<Result<Vec<_>>>()?,
         })
     }
@@ -84,19 +83,12 @@ pub(super) fn predict<T: Real>(network: &Network<T>, input: MatRef<'_, T>) -> Re
         let mut whole = Mat::zeros(rows, input.ncols());
         for (c, result) in parts.iter().enumerate() {
             let values = part(result);
-            whole
-                .as_mut()
-                .subcols_mut(c * CHUNK, values.ncols())
-                .copy_from(values);
+            whole.as_mut().subcols_mut(c * CHUNK, values.ncols()).copy_from(values);
         }
         whole
     };
     let covariance = |values: Mat<f64>| {
-        if d == 1 {
-            Covariance::Diagonal(values)
-        } else {
-            Covariance::Full(values)
-        }
+        if d == 1 { Covariance::Diagonal(values) } else { Covariance::Full(values) }
     };
     network.settings().head.head().density(ActivityPredictive {
         mean: gather(d, |r| &r.mean),
@@ -134,15 +126,11 @@ fn predict_chunk<T: Real>(network: &Network<T>, factors: &Factors<T>, input: Mat
 
     let slopes = slopes(&activities, activation, n_hidden);
     // Rows of G_l for every output, one layer at a time from the top.
-    let mut feedback: Vec<Mat<T>> = (0..d)
-        .map(|o| Mat::from_fn(d, n, |i, _| if i == o { T::one() } else { T::zero() }))
-        .collect();
+    let mut feedback: Vec<Mat<T>> =
+        (0..d).map(|o| Mat::from_fn(d, n, |i, _| if i == o { T::one() } else { T::zero() })).collect();
     for l in (0..n_hidden).rev() {
         let leverage = column_squares(&(&factors.inv_col_roots[l] * &activities.pre[l]));
-        feedback = feedback
-            .iter()
-            .map(|g| back_one(means[l + 1], &slopes[l], g))
-            .collect();
+        feedback = feedback.iter().map(|g| back_one(means[l + 1], &slopes[l], g)).collect();
         let white: Vec<Mat<T>> = feedback.iter().map(|g| &factors.metric_roots[l] * g).collect();
         for (j, h) in leverage.iter().enumerate() {
             for q in 0..d {
@@ -161,16 +149,10 @@ fn predict_chunk<T: Real>(network: &Network<T>, factors: &Factors<T>, input: Mat
             }
         }
     }
-    ChunkResult {
-        mean: cast(activities.post[n_hidden].as_ref()),
-        epistemic,
-        hidden_noise,
-    }
+    ChunkResult { mean: cast(activities.post[n_hidden].as_ref()), epistemic, hidden_noise }
 }
 
 /// ‖x_j‖² of every column.
 fn column_squares<T: Real>(x: &Mat<T>) -> Vec<f64> {
-    (0..x.ncols())
-        .map(|j| x.col_as_slice(j).iter().map(|v| (*v * *v).as_f64()).sum())
-        .collect()
+    (0..x.ncols()).map(|j| x.col_as_slice(j).iter().map(|v| (*v * *v).as_f64()).sum()).collect()
 }

@@ -58,11 +58,7 @@ impl Marginal {
         if !z.is_finite() || self.scale == 0.0 {
             return difference.abs();
         }
-        let spread = if self.dof.is_finite() {
-            (self.dof + z * z) / (self.dof - 1.0)
-        } else {
-            1.0
-        };
+        let spread = if self.dof.is_finite() { (self.dof + z * z) / (self.dof - 1.0) } else { 1.0 };
         difference * (2.0 * student_t_cdf(z, self.dof) - 1.0)
             + 2.0 * self.scale * spread * student_t_ln_pdf(z, self.dof).exp()
     }
@@ -70,11 +66,7 @@ impl Marginal {
 
 /// P(Y ≤ y) under the mixture.
 pub(crate) fn mixture_cdf(marginals: &[Marginal], y: f64) -> f64 {
-    marginals
-        .iter()
-        .map(|marginal| marginal.weight * marginal.cdf(y))
-        .sum::<f64>()
-        .min(1.0)
+    marginals.iter().map(|marginal| marginal.weight * marginal.cdf(y)).sum::<f64>().min(1.0)
 }
 
 impl Predictive {

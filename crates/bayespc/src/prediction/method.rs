@@ -23,7 +23,7 @@ use crate::network::{CovarianceRule, Network, check_input};
 use crate::real::Real;
 
 /// How to predict.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Method {
     /// Forward pass with the mean weights; no epistemic uncertainty.
@@ -43,33 +43,22 @@ pub enum Method {
         covariance: CovarianceRule,
     },
     /// First order in the weights of every layer.
+    #[default]
     Linearised,
-}
-
-impl Default for Method {
-    fn default() -> Self {
-        Self::Linearised
-    }
 }
 
 impl Method {
     /// Monte Carlo as the paper has it: 20 draws.
     pub fn monte_carlo() -> Self {
-        Self::MonteCarlo {
-            draws: 20,
-            seed: 0,
-            layer_noise: true,
-        }
+        Self::MonteCarlo { draws: 20, seed: 0, layer_noise: true }
     }
 
     /// Check the settings.
     pub fn validate(&self) -> Result<()> {
         match self {
-            Self::MonteCarlo { draws: 0, .. } => Err(Error::Setting {
-                name: "method.monte_carlo.draws",
-                value: 0.0,
-                must_be: "at least 1",
-            }),
+            Self::MonteCarlo { draws: 0, .. } => {
+                Err(Error::Setting { name: "method.monte_carlo.draws", value: 0.0, must_be: "at least 1" })
+            }
             _ => Ok(()),
         }
     }
@@ -82,11 +71,9 @@ pub fn predict<T: Real>(network: &Network<T>, input: MatRef<'_, T>, method: Meth
     crate::data::check_finite("input", input)?;
     match method {
         Method::Mean => Predictive::from_component(mean(network, input)?),
-        Method::MonteCarlo {
-            draws,
-            seed,
-            layer_noise,
-        } => monte_carlo(network, input, draws, seed, layer_noise),
+        Method::MonteCarlo { draws, seed, layer_noise } => {
+            monte_carlo(network, input, draws, seed, layer_noise)
+        }
         Method::Moments { covariance } => {
             Predictive::from_component(moments::predict(network, input, covariance)?)
         }
@@ -119,11 +106,8 @@ fn monte_carlo<T: Real>(
         .map(|i| {
             let mut rng = stream(seed, i as u64);
             let drawn = network.draw(&posteriors, &mut rng)?;
-            let activity = if layer_noise {
-                drawn.forward_noisy(input, &mut rng)?
-            } else {
-                drawn.forward(input)?
-            };
+            let activity =
+                if layer_noise { drawn.forward_noisy(input, &mut rng)? } else { drawn.forward(input)? };
             drawn.density(activity.as_ref())
         })
         .collect::<Result<Vec<_>>>()?;

@@ -65,16 +65,8 @@ pub(super) fn predict<T: Real>(
     rule: CovarianceRule,
 ) -> Result<Component> {
     let posteriors = network.posteriors()?;
-    let hidden = posteriors
-        .hidden
-        .iter()
-        .map(Factors::new)
-        .collect::<Result<Vec<_>>>()?;
-    let output = posteriors
-        .output
-        .iter()
-        .map(Factors::new)
-        .collect::<Result<Vec<_>>>()?;
+    let hidden = posteriors.hidden.iter().map(Factors::new).collect::<Result<Vec<_>>>()?;
+    let output = posteriors.output.iter().map(Factors::new).collect::<Result<Vec<_>>>()?;
     let d = network.output().d_activity();
     let starts: Vec<usize> = (0..input.ncols()).step_by(CHUNK).collect();
     let parts: Vec<Vec<Moments>> = starts
@@ -99,11 +91,7 @@ pub(super) fn predict<T: Real>(
         }
     }
     let covariance = |values: Mat<f64>| {
-        if d == 1 {
-            Covariance::Diagonal(values)
-        } else {
-            Covariance::Full(values)
-        }
+        if d == 1 { Covariance::Diagonal(values) } else { Covariance::Full(values) }
     };
     network.settings().head.head().density(ActivityPredictive {
         mean,
@@ -192,9 +180,5 @@ fn activate(
         .map(|i| activation_moments::moments(activation, mean[(i, 0)], covariance[(i, i)]).gain)
         .collect();
     let out_noise = Mat::from_fn(d, d, |i, j| slopes[i] * noise[(i, j)] * slopes[j]);
-    Ok(State {
-        mean: out_mean,
-        covariance: out_covariance,
-        noise: out_noise,
-    })
+    Ok(State { mean: out_mean, covariance: out_covariance, noise: out_noise })
 }

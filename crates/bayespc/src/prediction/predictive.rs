@@ -56,18 +56,13 @@ impl Predictive {
     /// Mixture of valid components, which only have to agree in shape.
     fn weighted(components: Vec<Component>, log_weights: Vec<f64>) -> Result<Self> {
         let Some(first) = components.first() else {
-            return Err(Error::Empty {
-                what: "list of predictive components",
-            });
+            return Err(Error::Empty { what: "list of predictive components" });
         };
         let (d, n) = (first.n_targets(), first.n_samples());
         for component in &components {
             check_shape(component.mean.as_ref(), d, n, "predicted mean")?;
         }
-        Ok(Self {
-            components,
-            log_weights,
-        })
+        Ok(Self { components, log_weights })
     }
 
     /// Number of samples n.
@@ -92,10 +87,7 @@ impl Predictive {
 
     /// Pairs of w_c and component c.
     pub(crate) fn weighted_components(&self) -> impl Iterator<Item = (f64, &Component)> {
-        self.log_weights
-            .iter()
-            .map(|log_weight| log_weight.exp())
-            .zip(&self.components)
+        self.log_weights.iter().map(|log_weight| log_weight.exp()).zip(&self.components)
     }
 
     /// Means μ, `d × n`.
@@ -150,9 +142,7 @@ impl Predictive {
         let d = self.n_targets();
         let mut covariance = self.average_covariance(sample, |component| &component.epistemic);
         let mean = Mat::from_fn(d, 1, |target, _| {
-            self.weighted_components()
-                .map(|(weight, c)| weight * c.mean[(target, sample)])
-                .sum::<f64>()
+            self.weighted_components().map(|(weight, c)| weight * c.mean[(target, sample)]).sum::<f64>()
         });
         for (weight, component) in self.weighted_components() {
             for j in 0..d {
@@ -170,12 +160,7 @@ impl Predictive {
     pub fn select(&self, samples: &[usize]) -> Result<Self> {
         let n = self.n_samples();
         if let Some(&sample) = samples.iter().find(|&&sample| sample >= n) {
-            return Err(Error::Shape {
-                what: "predictive",
-                axis: "samples",
-                found: n,
-                expected: sample + 1,
-            });
+            return Err(Error::Shape { what: "predictive", axis: "samples", found: n, expected: sample + 1 });
         }
         Ok(self.map(|component| component.select(samples)))
     }
@@ -186,27 +171,14 @@ impl Predictive {
         let expected = self.n_targets();
         for (what, found) in [("offset", offset.len()), ("scale", scale.len())] {
             if found != expected {
-                return Err(Error::Shape {
-                    what,
-                    axis: "targets",
-                    found,
-                    expected,
-                });
+                return Err(Error::Shape { what, axis: "targets", found, expected });
             }
         }
         if let Some(&value) = scale.iter().find(|&&scale| !(scale.is_finite() && scale > 0.0)) {
-            return Err(Error::Setting {
-                name: "scale",
-                value,
-                must_be: "positive and finite",
-            });
+            return Err(Error::Setting { name: "scale", value, must_be: "positive and finite" });
         }
         if let Some(&value) = offset.iter().find(|offset| !offset.is_finite()) {
-            return Err(Error::Setting {
-                name: "offset",
-                value,
-                must_be: "finite",
-            });
+            return Err(Error::Setting { name: "offset", value, must_be: "finite" });
         }
         Ok(self.map(|component| component.unscaled(offset, scale)))
     }
@@ -240,9 +212,7 @@ impl Predictive {
     fn average_covariance(&self, sample: usize, part: impl Fn(&Component) -> &Covariance) -> Mat<f64> {
         let d = self.n_targets();
         Mat::from_fn(d, d, |i, j| {
-            self.weighted_components()
-                .map(|(weight, c)| weight * part(c).entry(i, j, sample))
-                .sum()
+            self.weighted_components().map(|(weight, c)| weight * part(c).entry(i, j, sample)).sum()
         })
     }
 }

@@ -19,11 +19,7 @@ impl Predictive {
     /// For each probability in `p` the quantiles of each target and sample, `d × n`.
     pub fn quantile(&self, p: &[f64]) -> Result<Vec<Mat<f64>>> {
         if let Some(&value) = p.iter().find(|&&p| !(p > 0.0 && p < 1.0)) {
-            return Err(Error::Setting {
-                name: "quantile",
-                value,
-                must_be: "between 0 and 1, exclusive",
-            });
+            return Err(Error::Setting { name: "quantile", value, must_be: "between 0 and 1, exclusive" });
         }
         Ok(p.iter().map(|&p| self.one_quantile(p)).collect())
     }
@@ -32,44 +28,26 @@ impl Predictive {
     pub fn interval(&self, coverage: f64) -> Result<(Mat<f64>, Mat<f64>)> {
         if !(coverage > 0.0 && coverage < 1.0) {
             let must_be = "between 0 and 1, exclusive";
-            return Err(Error::Setting {
-                name: "coverage",
-                value: coverage,
-                must_be,
-            });
+            return Err(Error::Setting { name: "coverage", value: coverage, must_be });
         }
-        Ok((
-            self.one_quantile(0.5 - 0.5 * coverage),
-            self.one_quantile(0.5 + 0.5 * coverage),
-        ))
+        Ok((self.one_quantile(0.5 - 0.5 * coverage), self.one_quantile(0.5 + 0.5 * coverage)))
     }
 
     fn one_quantile(&self, p: f64) -> Mat<f64> {
         // The standard quantile is costly for Student-t; most components share it between samples.
-        let shared: Vec<_> = self
-            .components()
-            .iter()
-            .map(|c| c.dof.shared().map(|dof| student_t_quantile(p, dof)))
-            .collect();
-        filled(
-            self.n_targets(),
-            self.n_samples(),
-            |target, sample, marginals: &mut Vec<Marginal>| {
-                self.marginals_into(target, sample, marginals);
-                let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-                for (marginal, standard) in marginals.iter().zip(&shared) {
-                    let standard = standard.unwrap_or_else(|| student_t_quantile(p, marginal.dof));
-                    let quantile = marginal.location + marginal.scale * standard;
-                    low = low.min(quantile);
-                    high = high.max(quantile);
-                }
-                if low < high {
-                    solve(marginals, p, low, high)
-                } else {
-                    low
-                }
-            },
-        )
+        let shared: Vec<_> =
+            self.components().iter().map(|c| c.dof.shared().map(|dof| student_t_quantile(p, dof))).collect();
+        filled(self.n_targets(), self.n_samples(), |target, sample, marginals: &mut Vec<Marginal>| {
+            self.marginals_into(target, sample, marginals);
+            let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+            for (marginal, standard) in marginals.iter().zip(&shared) {
+                let standard = standard.unwrap_or_else(|| student_t_quantile(p, marginal.dof));
+                let quantile = marginal.location + marginal.scale * standard;
+                low = low.min(quantile);
+                high = high.max(quantile);
+            }
+            if low < high { solve(marginals, p, low, high) } else { low }
+        })
     }
 }
 
@@ -87,17 +65,10 @@ fn solve(marginals: &[Marginal], p: f64, mut low: f64, mut high: f64) -> f64 {
         } else {
             high = y;
         }
-        let density: f64 = marginals
-            .iter()
-            .map(|marginal| marginal.weight * marginal.density(y))
-            .sum();
+        let density: f64 = marginals.iter().map(|marginal| marginal.weight * marginal.density(y)).sum();
         let newton = y - excess / density;
         let fast = (2.0 * excess).abs() < (last_step * density).abs();
-        let next = if fast && newton > low && newton < high {
-            newton
-        } else {
-            low + 0.5 * (high - low)
-        };
+        let next = if fast && newton > low && newton < high { newton } else { low + 0.5 * (high - low) };
         last_step = next - y;
         if last_step.abs() <= f64::EPSILON * y.abs() || high - low <= f64::EPSILON * high.abs() {
             return next;

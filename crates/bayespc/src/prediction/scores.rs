@@ -62,12 +62,7 @@ fn student_half_spread(marginal: &Marginal) -> f64 {
 fn normal_half_spread(marginals: &[Marginal]) -> f64 {
     let mut sum = 0.0;
     for (c, first) in marginals.iter().enumerate() {
-        sum += first.weight
-            * first.weight
-            * student_half_spread(&Marginal {
-                dof: f64::INFINITY,
-                ..*first
-            });
+        sum += first.weight * first.weight * student_half_spread(&Marginal { dof: f64::INFINITY, ..*first });
         for second in &marginals[c + 1..] {
             let difference = Marginal {
                 weight: 1.0,
@@ -88,46 +83,39 @@ fn integrated_half_spread(marginals: &[Marginal]) -> f64 {
     locations.dedup();
     let scale = marginals.iter().map(|m| m.scale).fold(0.0, f64::max);
     let tolerance = TOLERANCE * scale;
-    let integrand = |x: f64| {
-        let below = mixture_cdf(marginals, x);
-        below * (1.0 - below)
-    };
     let between: f64 = locations
         .windows(2)
-        .map(|ends| integral(&integrand, ends[0], ends[1], tolerance, MAX_DEPTH))
+        .map(|ends| integral(&|x| product(marginals, x), ends[0], ends[1], tolerance, MAX_DEPTH))
         .sum();
-    // x = end ± scale t/(1−t) maps a tail to 0 < t < 1.
-    let tail = |end: f64, direction: f64| {
+    // x = end − scale t/(1−t) maps the lower tail to 0 < t < 1.
+    let tail = |marginals: &[Marginal], end: f64| {
         let mapped = |t: f64| {
             let rest = 1.0 - t;
-            scale / (rest * rest) * integrand(end + direction * scale * t / rest)
+            scale / (rest * rest) * product(marginals, end - scale * t / rest)
         };
         integral(&mapped, 0.0, 1.0, tolerance, MAX_DEPTH)
     };
-    between + tail(locations[0], -1.0) + tail(locations[locations.len() - 1], 1.0)
+    // The upper tail is the lower tail of −Y, where F has all its digits and 1 − F would not.
+    let mirrored: Vec<Marginal> =
+        marginals.iter().map(|m| Marginal { location: -m.location, ..*m }).collect();
+    between + tail(marginals, locations[0]) + tail(&mirrored, -locations[locations.len() - 1])
+}
+
+/// F (1 − F) at x.
+fn product(marginals: &[Marginal], x: f64) -> f64 {
+    let below = mixture_cdf(marginals, x);
+    below * (1.0 - below)
 }
 
 /// Positive nodes of the 15-point Kronrod rule with its weights and those of the 7-point Gauss rule
 /// (QUADPACK, qk15).
 const KRONROD: [(f64, f64, f64); 8] = [
     (0.991_455_371_120_812_6, 0.022_935_322_010_529_224, 0.0),
-    (
-        0.949_107_912_342_758_5,
-        0.063_092_092_629_978_56,
-        0.129_484_966_168_869_7,
-    ),
+    (0.949_107_912_342_758_5, 0.063_092_092_629_978_56, 0.129_484_966_168_869_7),
     (0.864_864_423_359_769_1, 0.104_790_010_322_250_18, 0.0),
-    (
-        0.741_531_185_599_394_4,
-        0.140_653_259_715_525_92,
-        0.279_705_391_489_276_64,
-    ),
+    (0.741_531_185_599_394_4, 0.140_653_259_715_525_92, 0.279_705_391_489_276_64),
     (0.586_087_235_467_691_1, 0.169_004_726_639_267_9, 0.0),
-    (
-        0.405_845_151_377_397_2,
-        0.190_350_578_064_785_4,
-        0.381_830_050_505_118_9,
-    ),
+    (0.405_845_151_377_397_2, 0.190_350_578_064_785_4, 0.381_830_050_505_118_9),
     (0.207_784_955_007_898_47, 0.204_432_940_075_298_9, 0.0),
     (0.0, 0.209_482_141_084_727_82, 0.417_959_183_673_469_4),
 ];
@@ -137,11 +125,7 @@ fn integral(f: &impl Fn(f64) -> f64, a: f64, b: f64, tolerance: f64, depth: usiz
     let (middle, half) = (a + 0.5 * (b - a), 0.5 * (b - a));
     let (mut kronrod, mut gauss) = (0.0, 0.0);
     for (node, kronrod_weight, gauss_weight) in KRONROD {
-        let both = if node == 0.0 {
-            f(middle)
-        } else {
-            f(middle - half * node) + f(middle + half * node)
-        };
+        let both = if node == 0.0 { f(middle) } else { f(middle - half * node) + f(middle + half * node) };
         kronrod += kronrod_weight * both;
         gauss += gauss_weight * both;
     }

@@ -55,11 +55,8 @@ pub fn bivariate_normal_cdf(h: f64, k: f64, rho: f64) -> f64 {
         r if r < 0.75 => &TWELVE,
         _ => &TWENTY,
     };
-    let probability = if rho.abs() < 0.925 {
-        moderate(h, k, rho, rule)
-    } else {
-        near_singular(h, k, rho, rule)
-    };
+    let probability =
+        if rho.abs() < 0.925 { moderate(h, k, rho, rule) } else { near_singular(h, k, rho, rule) };
     probability.clamp(0.0, 1.0)
 }
 
