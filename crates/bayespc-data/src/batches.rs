@@ -32,20 +32,10 @@ impl<'a> RowBatches<'a> {
     /// Opens a `.csv`, `.tsv`, `.txt` or `.parquet` file.
     pub fn open(path: &Path, encoding: &'a Encoding, batch_size: usize) -> Result<Self> {
         if batch_size == 0 {
-            return Err(Error::Setting {
-                name: "batch_size",
-                value: 0.0,
-                must_be: "positive",
-            });
+            return Err(Error::Setting { name: "batch_size", value: 0.0, must_be: "positive" });
         }
         let reader = ChunkReader::open(path)?;
-        Ok(Self {
-            reader,
-            encoding,
-            kinds: encoding.kinds(),
-            batch_size,
-            done: false,
-        })
+        Ok(Self { reader, encoding, kinds: encoding.kinds(), batch_size, done: false })
     }
 
     fn read(&mut self) -> Result<Option<Batch>> {
@@ -53,16 +43,9 @@ impl<'a> RowBatches<'a> {
             return Ok(None);
         };
         let encoded = self.encoding.transform(&table)?;
-        let targets = if self.encoding.has_targets(&table) {
-            Some(self.encoding.targets(&table)?)
-        } else {
-            None
-        };
-        Ok(Some(Batch {
-            features: encoded.features,
-            targets,
-            warnings: encoded.warnings,
-        }))
+        let targets =
+            if self.encoding.has_targets(&table) { Some(self.encoding.targets(&table)?) } else { None };
+        Ok(Some(Batch { features: encoded.features, targets, warnings: encoded.warnings }))
     }
 }
 

@@ -47,11 +47,8 @@ pub fn load_uci(name: &str, source: &DataSource, progress: Progress<'_>) -> Resu
     }
     let candidates = [tables, published_names(info)].concat();
     let published = &info.published;
-    let remote = Remote {
-        file: published.file,
-        sha256: published.sha256,
-        urls: source.addresses(published.urls),
-    };
+    let remote =
+        Remote { file: published.file, sha256: published.sha256, urls: source.addresses(published.urls) };
     let path = source.obtain(&candidates, &remote, &format!("uci/{name}"), progress)?;
     let bytes = std::fs::read(&path).map_err(Error::io(&path))?;
     if path.ends_with(published.file) {
@@ -69,33 +66,21 @@ pub fn builtin(name: &str) -> Result<Dataset> {
     let (_, bytes) = BUILT_IN
         .iter()
         .find(|(known, _)| *known == name)
-        .ok_or_else(|| Error::NotBuiltIn {
-            name: name.to_owned(),
-        })?;
+        .ok_or_else(|| Error::NotBuiltIn { name: name.to_owned() })?;
     from_published(info, bytes, Path::new(info.published.file))
 }
 
 /// Where [`load_uci`] would take a data set from.
 pub fn locate_uci(name: &str, source: &DataSource) -> Result<Location> {
     let info = find(name)?;
-    Ok(source.locate(
-        &[table_names(info), published_names(info)].concat(),
-        info.published.urls,
-    ))
+    Ok(source.locate(&[table_names(info), published_names(info)].concat(), info.published.urls))
 }
 
 fn find(name: &str) -> Result<&'static DatasetInfo> {
-    catalogue()
-        .iter()
-        .find(|info| info.name == name)
-        .ok_or_else(|| Error::UnknownDataset {
-            name: name.to_owned(),
-            known: catalogue()
-                .iter()
-                .map(|info| info.name)
-                .collect::<Vec<_>>()
-                .join(", "),
-        })
+    catalogue().iter().find(|info| info.name == name).ok_or_else(|| Error::UnknownDataset {
+        name: name.to_owned(),
+        known: catalogue().iter().map(|info| info.name).collect::<Vec<_>>().join(", "),
+    })
 }
 
 fn table_names(info: &DatasetInfo) -> Vec<String> {
@@ -111,23 +96,14 @@ fn table_names(info: &DatasetInfo) -> Vec<String> {
 
 fn published_names(info: &DatasetInfo) -> Vec<String> {
     let (name, file) = (info.name, info.published.file);
-    [
-        format!("uci/{name}/{file}"),
-        format!("{name}/{file}"),
-        file.to_owned(),
-    ]
-    .into()
+    [format!("uci/{name}/{file}"), format!("{name}/{file}"), file.to_owned()].into()
 }
 
 fn from_published(info: &DatasetInfo, bytes: &[u8], path: &Path) -> Result<Dataset> {
     let found = sha256(bytes);
     if found != info.published.sha256 {
         let expected = info.published.sha256.to_owned();
-        return Err(Error::Checksum {
-            path: path.to_owned(),
-            found,
-            expected,
-        });
+        return Err(Error::Checksum { path: path.to_owned(), found, expected });
     }
     let rows = benchmark_rows(info, bytes).map_err(format_error(path))?;
     Ok(dataset(info, &rows))
@@ -137,16 +113,9 @@ fn from_table(info: &DatasetInfo, bytes: &[u8], path: &Path) -> Result<Dataset> 
     let rows = text_rows(bytes, 1, |line| line.split(',')).map_err(format_error(path))?;
     check_shape(&rows, info.rows, info.features.len() + 1).map_err(format_error(path))?;
     // Adding zero turns −0 into 0.
-    let values: Vec<u8> = rows
-        .iter()
-        .flatten()
-        .flat_map(|x| (x + 0.0).to_le_bytes())
-        .collect();
+    let values: Vec<u8> = rows.iter().flatten().flat_map(|x| (x + 0.0).to_le_bytes()).collect();
     if sha256(&values) != info.values_sha256 {
-        return Err(Error::NotBenchmark {
-            file: path.display().to_string(),
-            name: info.name,
-        });
+        return Err(Error::NotBenchmark { file: path.display().to_string(), name: info.name });
     }
     Ok(dataset(info, &rows))
 }
@@ -163,8 +132,5 @@ fn dataset(info: &DatasetInfo, rows: &[Vec<f64>]) -> Dataset {
 }
 
 fn format_error(path: &Path) -> impl FnOnce(FormatError) -> Error + '_ {
-    move |problem| Error::Format {
-        file: path.display().to_string(),
-        problem,
-    }
+    move |problem| Error::Format { file: path.display().to_string(), problem }
 }

@@ -43,26 +43,15 @@ pub(super) fn fit_feature(
             Coding::Number { mean }
         }
         Values::Bool(values) => {
-            values
-                .iter()
-                .enumerate()
-                .for_each(|(i, value)| know(value.is_some(), i));
+            values.iter().enumerate().for_each(|(i, value)| know(value.is_some(), i));
             let n_true = values.iter().filter(|value| **value == Some(true)).count();
             let n_false = values.iter().filter(|value| **value == Some(false)).count();
-            Coding::Bool {
-                most_frequent: n_true > n_false,
-            }
+            Coding::Bool { most_frequent: n_true > n_false }
         }
         Values::Text(values) => {
-            values
-                .iter()
-                .enumerate()
-                .for_each(|(i, value)| know(value.is_some(), i));
+            values.iter().enumerate().for_each(|(i, value)| know(value.is_some(), i));
             let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-            values
-                .iter()
-                .flatten()
-                .for_each(|value| *counts.entry(value).or_default() += 1);
+            values.iter().flatten().for_each(|value| *counts.entry(value).or_default() += 1);
             if counts.len() > options.max_categories {
                 return Err(Error::TooManyCategories {
                     file: table.file().to_owned(),
@@ -80,17 +69,11 @@ pub(super) fn fit_feature(
         Values::Unsupported(kind) => return Err(unsupported(table, column, kind)),
     };
     if n_known == 0 {
-        return Err(Error::AllMissing {
-            file: table.file().to_owned(),
-            column: column.name.clone(),
-        });
+        return Err(Error::AllMissing { file: table.file().to_owned(), column: column.name.clone() });
     }
     match first_missing {
         Some(i) if options.missing == Missing::Error => Err(missing(table, column, i)),
-        _ => Ok(FeatureColumn {
-            name: column.name.clone(),
-            coding,
-        }),
+        _ => Ok(FeatureColumn { name: column.name.clone(), coding }),
     }
 }
 
@@ -100,10 +83,7 @@ pub(super) fn fit_target(
     targets: &[&str],
     task: Option<Task>,
 ) -> Result<Option<TargetColumns>> {
-    let columns = targets
-        .iter()
-        .map(|name| table.column(name))
-        .collect::<Result<Vec<_>>>()?;
+    let columns = targets.iter().map(|name| table.column(name)).collect::<Result<Vec<_>>>()?;
     let Some(&first) = columns.first() else {
         return Ok(None);
     };
@@ -118,10 +98,7 @@ pub(super) fn fit_target(
             return Err(wrong(column, "named twice"));
         }
         if (0..table.n_rows()).all(|i| column.text(i).is_none()) {
-            return Err(Error::AllMissing {
-                file: table.file().to_owned(),
-                column: column.name.clone(),
-            });
+            return Err(Error::AllMissing { file: table.file().to_owned(), column: column.name.clone() });
         }
         if task != Some(Task::Classification) {
             check_suspect(table, column)?;
@@ -130,20 +107,11 @@ pub(super) fn fit_target(
             return Err(missing(table, column, i));
         }
     }
-    let not_number = columns
-        .iter()
-        .find(|column| !matches!(column.values, Values::Number(_)));
-    let task = task.unwrap_or(if not_number.is_some() {
-        Task::Classification
-    } else {
-        Task::Regression
-    });
+    let not_number = columns.iter().find(|column| !matches!(column.values, Values::Number(_)));
+    let task = task.unwrap_or(if not_number.is_some() { Task::Classification } else { Task::Regression });
     match task {
         Task::Regression => {
-            if let Some(column) = columns
-                .iter()
-                .find(|column| matches!(column.values, Values::Text(_)))
-            {
+            if let Some(column) = columns.iter().find(|column| matches!(column.values, Values::Text(_))) {
                 return Err(wrong(column, "text cannot be regressed on"));
             }
             for column in &columns {
@@ -155,10 +123,9 @@ pub(super) fn fit_target(
                 columns: targets.iter().map(|&name| name.to_owned()).collect(),
             }))
         }
-        Task::Classification if columns.len() > 1 => Err(wrong(
-            not_number.copied().unwrap_or(first),
-            "classification takes a single target column",
-        )),
+        Task::Classification if columns.len() > 1 => {
+            Err(wrong(not_number.copied().unwrap_or(first), "classification takes a single target column"))
+        }
         Task::Classification => {
             let classes = classes(table, first)?;
             if let [class] = &classes[..] {
@@ -173,11 +140,7 @@ pub(super) fn fit_target(
                 Values::Bool(_) => Kind::Bool,
                 _ => Kind::Text,
             };
-            Ok(Some(TargetColumns::Classification {
-                column: first.name.clone(),
-                kind,
-                classes,
-            }))
+            Ok(Some(TargetColumns::Classification { column: first.name.clone(), kind, classes }))
         }
     }
 }

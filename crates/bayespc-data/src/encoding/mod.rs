@@ -54,12 +54,7 @@ pub struct EncodingOptions {
 
 impl Default for EncodingOptions {
     fn default() -> Self {
-        Self {
-            missing: Missing::Error,
-            task: None,
-            ignore: Vec::new(),
-            max_categories: 100,
-        }
+        Self { missing: Missing::Error, task: None, ignore: Vec::new(), max_categories: 100 }
     }
 }
 
@@ -171,12 +166,7 @@ pub enum Warning {
 impl std::fmt::Display for Warning {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::UnseenCategory {
-                column,
-                count,
-                example,
-                row,
-            } => write!(
+            Self::UnseenCategory { column, count, example, row } => write!(
                 f,
                 "column `{column}`: {count} values were not seen in training, first `{example}` in row {row}"
             ),
@@ -189,16 +179,9 @@ impl Encoding {
     /// Learns the encoding of all columns but the ignored ones, `targets` as targets (there may be none).
     pub fn fit(table: &Table, targets: &[&str], options: &EncodingOptions) -> Result<Self> {
         if table.n_rows() == 0 {
-            return Err(Error::NoRows {
-                file: table.file().to_owned(),
-            });
+            return Err(Error::NoRows { file: table.file().to_owned() });
         }
-        for name in options
-            .ignore
-            .iter()
-            .map(String::as_str)
-            .chain(targets.iter().copied())
-        {
+        for name in options.ignore.iter().map(String::as_str).chain(targets.iter().copied()) {
             table.column(name)?;
         }
         let is_feature = |column: &&Column| {
@@ -211,16 +194,10 @@ impl Encoding {
             .map(|column| fit::fit_feature(table, column, options))
             .collect::<Result<Vec<_>>>()?;
         if features.is_empty() {
-            return Err(Error::NoFeatures {
-                file: table.file().to_owned(),
-            });
+            return Err(Error::NoFeatures { file: table.file().to_owned() });
         }
         let target = fit::fit_target(table, targets, options.task)?;
-        Ok(Self {
-            features,
-            target,
-            missing: options.missing,
-        })
+        Ok(Self { features, target, missing: options.missing })
     }
 
     /// Kinds of the columns that are used, for reading another table of the same form.
@@ -249,10 +226,9 @@ impl Encoding {
     /// Names of the rows of the feature matrix: the column, for texts followed by `=` and the value.
     pub fn feature_names(&self) -> Vec<String> {
         let names = |feature: &FeatureColumn| match &feature.coding {
-            Coding::Text { values, .. } => values
-                .iter()
-                .map(|value| format!("{}={value}", feature.name))
-                .collect(),
+            Coding::Text { values, .. } => {
+                values.iter().map(|value| format!("{}={value}", feature.name)).collect()
+            }
             _ => vec![feature.name.clone()],
         };
         self.features.iter().flat_map(names).collect()
@@ -301,20 +277,14 @@ impl Encoding {
                 check_supported(table, column)?;
                 let class = |i: usize| {
                     let label = column.text(i).ok_or_else(|| missing(table, column, i))?;
-                    classes
-                        .iter()
-                        .position(|known| *known == label)
-                        .ok_or_else(|| Error::UnknownClass {
-                            file: table.file().to_owned(),
-                            row: table.file_row(i),
-                            column: column.name.clone(),
-                            class: label,
-                        })
+                    classes.iter().position(|known| *known == label).ok_or_else(|| Error::UnknownClass {
+                        file: table.file().to_owned(),
+                        row: table.file_row(i),
+                        column: column.name.clone(),
+                        class: label,
+                    })
                 };
-                (0..table.n_rows())
-                    .map(class)
-                    .collect::<Result<_>>()
-                    .map(Targets::Classification)
+                (0..table.n_rows()).map(class).collect::<Result<_>>().map(Targets::Classification)
             }
         }
     }
@@ -363,10 +333,7 @@ impl FeatureColumn {
                     features[(at, i)] = f64::from(u8::from(bit.unwrap_or(*most_frequent)));
                     bit.is_some()
                 }
-                Coding::Text {
-                    values,
-                    most_frequent,
-                } => {
+                Coding::Text { values, most_frequent } => {
                     let text = column.text(i);
                     let index = match &text {
                         None => Some(*most_frequent),
@@ -397,10 +364,7 @@ impl FeatureColumn {
             });
         }
         if n_imputed > 0 {
-            warnings.push(Warning::Imputed {
-                column: self.name.clone(),
-                count: n_imputed,
-            });
+            warnings.push(Warning::Imputed { column: self.name.clone(), count: n_imputed });
         }
         Ok(())
     }
@@ -408,9 +372,7 @@ impl FeatureColumn {
 
 /// Cell `i` as a finite number.
 fn number(table: &Table, column: &Column, i: usize) -> Result<Option<f64>> {
-    let x = column
-        .number(i)
-        .map_err(|value| wrong_type(table, column, i, value, "number"))?;
+    let x = column.number(i).map_err(|value| wrong_type(table, column, i, value, "number"))?;
     match x {
         Some(value) if !value.is_finite() => Err(Error::NotFinite {
             file: table.file().to_owned(),
@@ -423,9 +385,7 @@ fn number(table: &Table, column: &Column, i: usize) -> Result<Option<f64>> {
 }
 
 fn boolean(table: &Table, column: &Column, i: usize) -> Result<Option<bool>> {
-    column
-        .boolean(i)
-        .map_err(|value| wrong_type(table, column, i, value, "boolean"))
+    column.boolean(i).map_err(|value| wrong_type(table, column, i, value, "boolean"))
 }
 
 fn wrong_type(table: &Table, column: &Column, i: usize, value: String, expected: &'static str) -> Error {
@@ -439,11 +399,7 @@ fn wrong_type(table: &Table, column: &Column, i: usize, value: String, expected:
 }
 
 fn missing(table: &Table, column: &Column, i: usize) -> Error {
-    Error::MissingValue {
-        file: table.file().to_owned(),
-        row: table.file_row(i),
-        column: column.name.clone(),
-    }
+    Error::MissingValue { file: table.file().to_owned(), row: table.file_row(i), column: column.name.clone() }
 }
 
 fn unsupported(table: &Table, column: &Column, kind: &str) -> Error {

@@ -79,10 +79,9 @@ impl Column {
         match &self.values {
             Values::Number(values) => Ok(values[i]),
             Values::Bool(values) => Ok(values[i].map(|bit| f64::from(u8::from(bit)))),
-            Values::Text(values) => values[i]
-                .as_ref()
-                .map(|text| parse_number(text).ok_or_else(|| text.clone()))
-                .transpose(),
+            Values::Text(values) => {
+                values[i].as_ref().map(|text| parse_number(text).ok_or_else(|| text.clone())).transpose()
+            }
             Values::Unsupported(kind) => Err(kind.clone()),
         }
     }
@@ -91,19 +90,12 @@ impl Column {
     pub(crate) fn boolean(&self, i: usize) -> Result<Option<bool>, String> {
         match &self.values {
             Values::Bool(values) => Ok(values[i]),
-            Values::Number(values) => values[i]
-                .map(|x| {
-                    if x == 0.0 || x == 1.0 {
-                        Ok(x == 1.0)
-                    } else {
-                        Err(label(x))
-                    }
-                })
-                .transpose(),
-            Values::Text(values) => values[i]
-                .as_ref()
-                .map(|text| parse_bool(text).ok_or_else(|| text.clone()))
-                .transpose(),
+            Values::Number(values) => {
+                values[i].map(|x| if x == 0.0 || x == 1.0 { Ok(x == 1.0) } else { Err(label(x)) }).transpose()
+            }
+            Values::Text(values) => {
+                values[i].as_ref().map(|text| parse_bool(text).ok_or_else(|| text.clone())).transpose()
+            }
             Values::Unsupported(kind) => Err(kind.clone()),
         }
     }

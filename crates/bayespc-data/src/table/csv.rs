@@ -34,29 +34,16 @@ impl<R: BufRead> Reader<R> {
     pub fn new(mut input: R, file: &str) -> Result<Self> {
         let start = input.fill_buf().map_err(Error::io(file.as_ref()))?;
         let delimiter = delimiter(start);
-        let mut reader = ReaderBuilder::new()
-            .delimiter(delimiter)
-            .flexible(true)
-            .from_reader(input);
-        let header = reader.byte_headers().map_err(|source| Error::Csv {
-            file: file.to_owned(),
-            source,
-        })?;
+        let mut reader = ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(input);
+        let header = reader.byte_headers().map_err(|source| Error::Csv { file: file.to_owned(), source })?;
         if header.is_empty() {
-            return Err(Error::EmptyFile {
-                file: file.to_owned(),
-            });
+            return Err(Error::EmptyFile { file: file.to_owned() });
         }
         let names = (0..header.len())
             .map(|i| text(header, i, 0, file).map(str::to_owned))
             .collect::<Result<Vec<_>>>()?;
         check_names(&names, file)?;
-        Ok(Self {
-            records: reader,
-            file: file.to_owned(),
-            names,
-            n_read: 0,
-        })
+        Ok(Self { records: reader, file: file.to_owned(), names, n_read: 0 })
     }
 
     /// Reads all rows and tells what each column looks like.
@@ -79,14 +66,7 @@ impl<R: BufRead> Reader<R> {
             .enumerate()
             .filter_map(|(i, name)| {
                 let values = Values::new(*kinds.get(name)?);
-                Some((
-                    i,
-                    Column {
-                        name: name.clone(),
-                        values,
-                        suspect: None,
-                    },
-                ))
+                Some((i, Column { name: name.clone(), values, suspect: None }))
             })
             .collect();
         let mut rows = Vec::new();
@@ -105,11 +85,7 @@ impl<R: BufRead> Reader<R> {
             }
         }
         let columns = columns.into_iter().map(|(_, column)| column).collect();
-        Ok((!rows.is_empty()).then(|| Table {
-            file: self.file.clone(),
-            rows,
-            columns,
-        }))
+        Ok((!rows.is_empty()).then(|| Table { file: self.file.clone(), rows, columns }))
     }
 
     /// Reads one row of as many cells as the header has; `false` at the end.
@@ -117,10 +93,7 @@ impl<R: BufRead> Reader<R> {
         let more = self
             .records
             .read_byte_record(record)
-            .map_err(|source| Error::Csv {
-                file: self.file.clone(),
-                source,
-            })?;
+            .map_err(|source| Error::Csv { file: self.file.clone(), source })?;
         if more {
             self.n_read += 1;
             if record.len() != self.names.len() {
@@ -145,16 +118,9 @@ impl Guess {
             self.n_number += 1;
             return;
         }
-        let count = if parse_bool(cell).is_some() {
-            &mut self.n_bool
-        } else {
-            &mut self.n_text
-        };
+        let count = if parse_bool(cell).is_some() { &mut self.n_bool } else { &mut self.n_text };
         *count += 1;
-        self.first_other.get_or_insert_with(|| Suspect {
-            row,
-            value: cell.to_owned(),
-        });
+        self.first_other.get_or_insert_with(|| Suspect { row, value: cell.to_owned() });
     }
 
     pub fn kind(&self) -> Kind {
@@ -167,8 +133,7 @@ impl Guess {
 
     pub fn suspect(self) -> Option<Suspect> {
         let n = self.n_number + self.n_bool + self.n_text;
-        self.first_other
-            .filter(|_| self.n_number as f64 > NEARLY_ALL * n as f64)
+        self.first_other.filter(|_| self.n_number as f64 > NEARLY_ALL * n as f64)
     }
 }
 
@@ -190,17 +155,10 @@ fn delimiter(start: &[u8]) -> u8 {
         match byte {
             b'"' => quoted = !quoted,
             b'\n' | b'\r' if !quoted => break,
-            _ if !quoted => counts
-                .iter_mut()
-                .filter(|(known, _)| *known == byte)
-                .for_each(|(_, n)| *n += 1),
+            _ if !quoted => counts.iter_mut().filter(|(known, _)| *known == byte).for_each(|(_, n)| *n += 1),
             _ => {}
         }
     }
     // Of equals `max_by_key` takes the last, so the comma must come last.
-    counts
-        .iter()
-        .rev()
-        .max_by_key(|(_, n)| *n)
-        .map_or(b',', |&(byte, _)| byte)
+    counts.iter().rev().max_by_key(|(_, n)| *n).map_or(b',', |&(byte, _)| byte)
 }

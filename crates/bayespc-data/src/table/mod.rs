@@ -107,9 +107,7 @@ impl Table {
             }
         }
         let mut reader = csv::Reader::new(bytes, file)?;
-        let mut table = reader.chunk(&kinds, usize::MAX)?.ok_or(Error::NoRows {
-            file: file.to_owned(),
-        })?;
+        let mut table = reader.chunk(&kinds, usize::MAX)?.ok_or(Error::NoRows { file: file.to_owned() })?;
         for column in &mut table.columns {
             column.suspect = suspects.remove(&column.name).flatten();
         }
@@ -138,19 +136,11 @@ impl Table {
 
     /// The column of this name.
     pub fn column(&self, name: &str) -> Result<&Column> {
-        self.columns
-            .iter()
-            .find(|column| column.name == name)
-            .ok_or_else(|| Error::MissingColumn {
-                file: self.file.clone(),
-                column: name.to_owned(),
-                present: self
-                    .columns
-                    .iter()
-                    .map(|column| column.name.as_str())
-                    .collect::<Vec<_>>()
-                    .join(", "),
-            })
+        self.columns.iter().find(|column| column.name == name).ok_or_else(|| Error::MissingColumn {
+            file: self.file.clone(),
+            column: name.to_owned(),
+            present: self.columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", "),
+        })
     }
 
     /// The table of these rows, counted from 0; messages still name the rows of the file.
@@ -214,15 +204,10 @@ impl ChunkReader {
 fn is_parquet(file: &str) -> Result<bool> {
     if has_extension(file, "parquet") {
         Ok(true)
-    } else if ["csv", "tsv", "txt"]
-        .iter()
-        .any(|extension| has_extension(file, extension))
-    {
+    } else if ["csv", "tsv", "txt"].iter().any(|extension| has_extension(file, extension)) {
         Ok(false)
     } else {
-        Err(Error::UnknownFormat {
-            file: file.to_owned(),
-        })
+        Err(Error::UnknownFormat { file: file.to_owned() })
     }
 }
 
@@ -230,16 +215,10 @@ fn is_parquet(file: &str) -> Result<bool> {
 fn check_names(names: &[String], file: &str) -> Result<()> {
     for (i, name) in names.iter().enumerate() {
         if name.is_empty() {
-            return Err(Error::UnnamedColumn {
-                file: file.to_owned(),
-                position: i + 1,
-            });
+            return Err(Error::UnnamedColumn { file: file.to_owned(), position: i + 1 });
         }
         if names[..i].contains(name) {
-            return Err(Error::DuplicateColumn {
-                file: file.to_owned(),
-                column: name.clone(),
-            });
+            return Err(Error::DuplicateColumn { file: file.to_owned(), column: name.clone() });
         }
     }
     Ok(())

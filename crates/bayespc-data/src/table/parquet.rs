@@ -37,10 +37,7 @@ impl Reader {
         if input.metadata().map_err(Error::io(path))?.len() == 0 {
             return Err(Error::EmptyFile { file });
         }
-        let wrong = |source: ParquetError| Error::Parquet {
-            file: file.clone(),
-            source,
-        };
+        let wrong = |source: ParquetError| Error::Parquet { file: file.clone(), source };
         let reader = guarded(|| SerializedFileReader::new(input)).map_err(wrong)?;
         let metadata = reader.metadata().file_metadata();
         let n_rows = usize::try_from(metadata.num_rows()).unwrap_or(0);
@@ -51,29 +48,18 @@ impl Reader {
             .filter(|field| !is_pandas_index(field.name()))
             .cloned()
             .collect();
-        let columns: Vec<_> = fields
-            .iter()
-            .map(|field| (field.name().to_owned(), kind(field)))
-            .collect();
+        let columns: Vec<_> = fields.iter().map(|field| (field.name().to_owned(), kind(field))).collect();
         let names: Vec<_> = columns.iter().map(|(name, _)| name.clone()).collect();
         check_names(&names, &file)?;
         let readable: Vec<_> = fields.into_iter().filter(|field| kind(field).is_ok()).collect();
         let rows = if readable.is_empty() {
             None
         } else {
-            let schema = Type::group_type_builder(metadata.schema().name())
-                .with_fields(readable)
-                .build();
+            let schema = Type::group_type_builder(metadata.schema().name()).with_fields(readable).build();
             let rows = RowIter::from_file_into(Box::new(reader));
             Some(rows.project(Some(schema.map_err(wrong)?)).map_err(wrong)?)
         };
-        Ok(Self {
-            rows,
-            file,
-            columns,
-            n_rows,
-            n_read: 0,
-        })
+        Ok(Self { rows, file, columns, n_rows, n_read: 0 })
     }
 
     /// The next rows, at most `limit`; columns named in `kinds` are of that kind, others as in the file.
@@ -96,33 +82,22 @@ impl Reader {
             self.n_read += 1;
             rows.push(self.n_read);
             let Some(iterator) = &mut self.rows else { continue };
-            let wrong = |source: ParquetError| Error::Parquet {
-                file: self.file.clone(),
-                source,
-            };
+            let wrong = |source: ParquetError| Error::Parquet { file: self.file.clone(), source };
             let cut = || ParquetError::EOF(format!("{} of {} rows", self.n_read - 1, self.n_rows));
             let row = guarded(|| iterator.next().unwrap_or_else(|| Err(cut()))).map_err(wrong)?;
-            let readable = columns
-                .iter_mut()
-                .filter(|column| !matches!(column.values, Values::Unsupported(_)));
+            let readable =
+                columns.iter_mut().filter(|column| !matches!(column.values, Values::Unsupported(_)));
             for (column, (_, field)) in readable.zip(row.into_columns()) {
-                column
-                    .values
-                    .push_field(field)
-                    .map_err(|(value, expected)| Error::WrongType {
-                        file: self.file.clone(),
-                        row: self.n_read,
-                        column: column.name.clone(),
-                        value,
-                        expected,
-                    })?;
+                column.values.push_field(field).map_err(|(value, expected)| Error::WrongType {
+                    file: self.file.clone(),
+                    row: self.n_read,
+                    column: column.name.clone(),
+                    value,
+                    expected,
+                })?;
             }
         }
-        Ok((!rows.is_empty()).then(|| Table {
-            file: self.file.clone(),
-            rows,
-            columns,
-        }))
+        Ok((!rows.is_empty()).then(|| Table { file: self.file.clone(), rows, columns }))
     }
 }
 
@@ -175,10 +150,7 @@ fn number(field: &Field) -> Option<f64> {
 fn decimal(x: &Decimal) -> f64 {
     let negative = x.data().first().is_some_and(|byte| *byte >= 0x80);
     let start = if negative { -1_i128 } else { 0 };
-    let integer = x
-        .data()
-        .iter()
-        .fold(start, |sum, byte| (sum << 8) | i128::from(*byte));
+    let integer = x.data().iter().fold(start, |sum, byte| (sum << 8) | i128::from(*byte));
     integer as f64 / 10_f64.powi(x.scale())
 }
 
