@@ -66,6 +66,17 @@ pub fn network(
     settings: &NetworkSettings,
     rng: &mut ChaCha8Rng,
 ) -> Network<f64> {
+    network_of(widths, activation, settings, 30.0, rng)
+}
+
+/// The same with V near 1/`samples`.
+pub fn network_of(
+    widths: &[usize],
+    activation: Activation,
+    settings: &NetworkSettings,
+    samples: f64,
+    rng: &mut ChaCha8Rng,
+) -> Network<f64> {
     let top = widths.len() - 1;
     let settings = NetworkSettings {
         hidden_layer_sizes: widths[1..top].to_vec(),
@@ -74,20 +85,20 @@ pub fn network(
     };
     let mut network = Network::new(&settings, widths[0], widths[top], rng).unwrap();
     for layer in network.hidden_mut() {
-        set_posterior(layer, rng);
+        set_posterior(layer, samples, rng);
     }
     network
         .output_mut()
         .update(|_, block| {
-            set_posterior(block, rng);
+            set_posterior(block, samples, rng);
             Ok(())
         })
         .unwrap();
     network
 }
 
-fn set_posterior(layer: &mut Layer<f64>, rng: &mut ChaCha8Rng) {
-    let q = posterior((layer.d_post(), layer.d_pre()), 0.3, 30.0, 40.0, rng);
+fn set_posterior(layer: &mut Layer<f64>, samples: f64, rng: &mut ChaCha8Rng) {
+    let q = posterior((layer.d_post(), layer.d_pre()), 0.3, samples, 40.0, rng);
     layer.set_natural(q.to_natural()).unwrap();
 }
 
