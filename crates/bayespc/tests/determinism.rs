@@ -1,5 +1,7 @@
 //! Same seed, same bits, whatever the number of threads; another seed, another result.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod common;
 
 use bayespc::data::Dataset;

@@ -1,5 +1,7 @@
 //! The network as a generative model: what it learns without inputs, what it fills in, what it draws.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod common;
 
 use bayespc::Activation;

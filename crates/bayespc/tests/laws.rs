@@ -3,15 +3,18 @@
 //! A mean of independent draws is compared within 4 or 5 of its standard errors, which a correct sampler
 //! misses with probability 6·10⁻⁵ or 6·10⁻⁷; 5 where hundreds of means are compared. All seeds are fixed.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod common;
 
 use bayespc::data::Dataset;
 use bayespc::distributions::{MatrixNormal, MatrixNormalWishart, NaturalParams, SufficientStats};
-use bayespc::inference::RelaxationSettings;
+use bayespc::heads::{HeadSettings, VarianceNode};
+use bayespc::inference::{FeedbackSettings, RelaxationSettings};
 use bayespc::learners::{Bpc, Learner, Rule, Step};
 use bayespc::learning::FreeEnergy;
 use bayespc::linalg::Cholesky;
-use bayespc::network::{Activation, NetworkSettings};
+use bayespc::network::{Activation, Layer, Network, NetworkSettings};
 use common::{
     any_posterior, assert_close, assert_mean, normal, positive_definite, pre, relative_difference, rng,
 };
@@ -346,5 +349,59 @@ fn posterior_ranks_of_prior_draws_are_uniform() {
             .map(|&count| (count as f64 - expected).powi(2) / expected)
             .sum();
         assert!(chi_square < QUANTILE, "{name}: χ² {chi_square}, {histogram:?}");
+    }
+}
+
+/// After a step and the finishing pass: η of every layer.
+fn learned(rule: &Rule, head: &HeadSettings, data: &Dataset<'_, f64>) -> Vec<NaturalParams> {
+    let settings = NetworkSettings {
+        hidden_layer_sizes: vec![5, 4],
+        activation: Activation::Tanh,
+        head: head.clone(),
+        ..NetworkSettings::default()
+    };
+    let network = Network::new(&settings, 3, 2, &mut rng(3)).unwrap();
+    let mut learner = Bpc::new(network, rule.clone()).unwrap();
+    for index in 1..=3 {
+        let step = Step {
+            index,
+            total: None,
+            n_total: 50.0,
+            full_batch: false,
+        };
+        learner.learn(data, &step, &mut rng(0)).unwrap();
+    }
+    let mut layers: Vec<NaturalParams> = learner.network().layers().map(Layer::natural).collect();
+    learner.finish(data).unwrap();
+    layers.extend(learner.network().layers().map(Layer::natural));
+    layers
+}
+
+#[test]
+fn every_rule_learns_from_weight_two_as_from_a_sample_seen_twice() {
+    let mut rng = rng(8);
+    let (n, weights) = (9, [1.0, 2.0, 0.0, 1.0, 3.0, 1.0, 0.0, 2.0, 1.0]);
+    let (input, target) = (normal(3, n, &mut rng), normal(2, n, &mut rng));
+    let copies: Vec<usize> = (0..n).flat_map(|j| vec![j; weights[j] as usize]).collect();
+    let repeated = |m: &Mat<f64>| Mat::from_fn(m.nrows(), copies.len(), |i, j| m[(i, copies[j])]);
+    let (input_twice, target_twice) = (repeated(&input), repeated(&target));
+    let weighted = Dataset::new(input.as_ref(), target.as_ref())
+        .unwrap()
+        .with_weights(&weights)
+        .unwrap();
+    let twice = Dataset::new(input_twice.as_ref(), target_twice.as_ref()).unwrap();
+    let gaussian = HeadSettings::default();
+    let variance_node = HeadSettings::VarianceNode(VarianceNode::default());
+    for (rule, head) in [
+        (Rule::Relaxation(RelaxationSettings::tied()), &gaussian),
+        (Rule::Feedback(FeedbackSettings::default()), &gaussian),
+        (Rule::Feedback(FeedbackSettings::default()), &variance_node),
+    ] {
+        let pairs = learned(&rule, head, &weighted)
+            .into_iter()
+            .zip(learned(&rule, head, &twice));
+        for (a, b) in pairs {
+            assert_same_natural(&a, &b, 1e-10);
+        }
     }
 }

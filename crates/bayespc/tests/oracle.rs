@@ -1,6 +1,8 @@
 //! Whole training steps and predictions against the NumPy reference implementation
 //! (`reference/oracle.json`): what one step of each rule does to every parameter.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod common;
 
 use bayespc::Activation;

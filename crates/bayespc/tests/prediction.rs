@@ -1,5 +1,7 @@
 //! The four predictors against each other, against exact results, and in both working precisions.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod common;
 
 use bayespc::Activation;

@@ -1,6 +1,8 @@
 //! Densities, entropies and means against SciPy (`reference/distributions.json`) and the NumPy reference
 //! implementation (`reference/oracle.json`).
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod common;
 
 use bayespc::distributions::{MatrixNormal, MatrixNormalWishart, MultivariateT, Wishart};

@@ -1,5 +1,7 @@
 //! The energy of the activities: its gradients against central differences, and that descending it does.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod common;
 
 use bayespc::Activation;

@@ -102,6 +102,7 @@ fn statistics<T: Real>(
         head.respond(
             cast(activities.post[top].as_ref()).as_ref(),
             target.as_ref(),
+            data.weights().map(|w| &w[start..start + n]),
             &mut response,
         );
         activities.post[top] = cast(response.targets.as_ref());

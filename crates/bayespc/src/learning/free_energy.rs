@@ -66,7 +66,7 @@ pub fn free_energy<T: Real>(network: &Network<T>, data: &Dataset<'_, T>) -> Resu
         .settings()
         .head
         .head()
-        .respond(activity.as_ref(), target.as_ref(), &mut response);
+        .respond(activity.as_ref(), target.as_ref(), data.weights(), &mut response);
     let pre: faer::Mat<f64> = crate::linalg::cast(pre.as_ref());
     for (b, (block, (start, rows))) in network
         .output()
