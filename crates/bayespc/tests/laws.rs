@@ -171,6 +171,12 @@ proptest! {
         let phi = bayespc::network::with_bias(input.as_ref());
         let expected = updated(&prior, &stats(phi.as_ref(), target.as_ref()));
         assert_same_natural(&learner.network().output().blocks()[0].natural(), &expected, 1e-13);
+        // Its free energy is then minus the log evidence of the data.
+        let prior = MatrixNormalWishart::from_natural(&prior).unwrap();
+        let posterior = MatrixNormalWishart::from_natural(&expected).unwrap();
+        let chain = FreeEnergy::of(&posterior, &prior, &stats(phi.as_ref(), target.as_ref())).unwrap().total();
+        let found: f64 = learner.free_energy(&data).unwrap().unwrap().iter().map(FreeEnergy::total).sum();
+        prop_assert!((found - chain).abs() <= 1e-9 * chain.abs(), "{found} and {chain}");
     }
 }
 

@@ -133,6 +133,26 @@ proptest! {
 }
 
 #[test]
+fn means_and_noise_of_a_deep_linear_network_are_the_same_by_either_closed_form() {
+    for seed in 0..5 {
+        let mut rng = rng(seed);
+        let mut network = network(&[3, 5, 4, 2], Activation::Identity, &mut rng);
+        network.set_hidden_noise(true);
+        let input = normal(3, 4, &mut rng);
+        let linearised = predict(&network, input.as_ref(), Method::Linearised).unwrap();
+        let moments = predict(&network, input.as_ref(), EXACT).unwrap();
+        assert_close(linearised.mean().as_ref(), moments.mean().as_ref(), 1e-12, "mean");
+        for j in 0..4 {
+            let (a, b) = (
+                linearised.aleatoric_covariance(j),
+                moments.aleatoric_covariance(j),
+            );
+            assert_close(a.as_ref(), b.as_ref(), 1e-12, "aleatoric");
+        }
+    }
+}
+
+#[test]
 fn monte_carlo_of_one_layer_converges_to_the_exact_density() {
     let mut rng = rng(11);
     let network = network(&[2, 2], Activation::Relu, &mut rng);
