@@ -10,6 +10,7 @@ pub mod learning;
 pub mod linalg;
 pub mod metrics;
 pub mod network;
+pub mod optim;
 pub mod prediction;
 pub mod real;
 pub mod scaling;
