@@ -97,6 +97,12 @@ impl<T: Real> Learner<T> for Backprop<T> {
         Ok(())
     }
 
+    fn finished_copy(&self, data: &Dataset<'_, T>) -> Result<Box<dyn Learner<T>>> {
+        let mut copy = self.clone();
+        copy.finish(data)?;
+        Ok(Box::new(copy))
+    }
+
     fn mean_network(&self) -> Result<PointNetwork<T>> {
         Ok(self.network.clone())
     }

@@ -325,6 +325,12 @@ impl<T: Real> Learner<T> for BayesByBackprop<T> {
         Ok(())
     }
 
+    fn finished_copy(&self, data: &Dataset<'_, T>) -> Result<Box<dyn Learner<T>>> {
+        let mut copy = self.clone();
+        copy.finish(data)?;
+        Ok(Box::new(copy))
+    }
+
     fn mean_network(&self) -> Result<PointNetwork<T>> {
         Ok(PointNetwork { output_noise: self.output_noise(), ..self.network.clone() })
     }

@@ -60,6 +60,9 @@ pub trait Learner<T: Real>: Send + Sync {
     /// Settle on the data trained on; training may go on afterwards.
     fn finish(&mut self, data: &Dataset<'_, T>) -> Result<()>;
 
+    /// A copy that has settled, to measure while training goes on.
+    fn finished_copy(&self, data: &Dataset<'_, T>) -> Result<Box<dyn Learner<T>>>;
+
     /// The network at the posterior mean.
     fn mean_network(&self) -> Result<PointNetwork<T>>;
 
