@@ -122,8 +122,14 @@ impl<T: Real> Cholesky<T> {
 
     /// A⁻¹ = L⁻ᵀ L⁻¹, exactly symmetric.
     pub fn inverse(&self) -> Mat<T> {
-        let root = self.inverse_lower();
         let mut inverse = Mat::zeros(self.dim(), self.dim());
+        self.inverse_into(&mut Mat::zeros(self.dim(), self.dim()), &mut inverse);
+        inverse
+    }
+
+    /// A⁻¹ into `inverse`, with `root` as room for L⁻¹; both `n × n`.
+    pub fn inverse_into(&self, root: &mut Mat<T>, inverse: &mut Mat<T>) {
+        triangular_inverse::invert_lower_triangular(root.as_mut(), self.lower.as_ref(), Par::Seq);
         triangular::matmul(
             inverse.as_mut(),
             BlockStructure::TriangularLower,
@@ -136,7 +142,6 @@ impl<T: Real> Cholesky<T> {
             Par::Seq,
         );
         mirror_lower(inverse.as_mut());
-        inverse
     }
 }
 
@@ -208,6 +213,11 @@ pub fn inner<T: Real>(a: MatRef<'_, T>, b: MatRef<'_, T>) -> T {
 /// c · I, `n × n`.
 pub fn scaled_identity(n: usize, c: f64) -> Mat<f64> {
     Mat::from_fn(n, n, |i, j| if i == j { c } else { 0.0 })
+}
+
+/// dst ← src in another working precision.
+pub fn cast_into<S: Real, T: Real>(dst: &mut Mat<T>, src: MatRef<'_, S>) {
+    faer::zip!(dst, src).for_each(|faer::unzip!(dst, src)| *dst = T::lit(src.as_f64()));
 }
 
 /// The same matrix in another working precision.

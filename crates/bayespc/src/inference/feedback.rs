@@ -20,7 +20,7 @@ use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::heads::Response;
 use crate::learning::Schedule;
-use crate::linalg::{Cholesky, cast, inner, mirror_lower, product_into, symmetric_product_into, trace};
+use crate::linalg::{Cholesky, cast_into, inner, mirror_lower, product_into, symmetric_product_into, trace};
 use crate::network::{Activities, Network};
 use crate::real::Real;
 
@@ -91,8 +91,17 @@ pub struct Feedback<T: Real> {
     activity: Mat<f64>,
     target: Mat<f64>,
     response: Response,
-    damped: Vec<(Mat<f64>, Cholesky)>,
+    damped: Vec<Damped>,
     inv_damped: Vec<Mat<T>>,
+}
+
+/// A_l, and room for its factor and inverse.
+#[derive(Clone, Debug)]
+struct Damped {
+    matrix: Mat<f64>,
+    factor: Cholesky,
+    root: Mat<f64>,
+    inverse: Mat<f64>,
 }
 
 /// The samples of one parallel task.
@@ -266,9 +275,10 @@ impl<T: Real> Feedback<T> {
         let share = rate / batch.total_weight();
         if self.damped.is_empty() {
             for cov in &self.covariance {
-                let start = Mat::<f64>::identity(cov.nrows(), cov.nrows());
-                let factor = Cholesky::new(start.as_ref(), "the feedback covariance")?;
-                self.damped.push((start, factor));
+                let matrix = Mat::<f64>::identity(cov.nrows(), cov.nrows());
+                let factor = Cholesky::new(matrix.as_ref(), "the feedback covariance")?;
+                let (root, inverse) = (matrix.clone(), matrix.clone());
+                self.damped.push(Damped { matrix, factor, root, inverse });
             }
         }
         for (l, cov) in self.covariance.iter_mut().enumerate() {
@@ -279,13 +289,14 @@ impl<T: Real> Feedback<T> {
             }
             let d = cov.nrows();
             let ridge = correction * settings.damping * trace(cov.as_ref()) / d as f64 + 1e-12;
-            let (damped, factor) = &mut self.damped[l];
+            let Damped { matrix: damped, factor, root, inverse } = &mut self.damped[l];
             faer::zip!(&mut *damped, &*cov).for_each(|faer::unzip!(a, c)| *a = correction * *c);
             for i in 0..d {
                 damped[(i, i)] += ridge;
             }
             factor.refactor(damped.as_ref(), "the feedback covariance")?;
-            self.inv_damped[l] = cast(factor.inverse().as_ref());
+            factor.inverse_into(root, inverse);
+            cast_into(&mut self.inv_damped[l], inverse.as_ref());
         }
         Ok(())
     }
