@@ -32,6 +32,9 @@ fn shape(hidden: &[usize], activation: Activation) -> NetworkSettings {
     }
 }
 
+/// Above the paper's rates, to be quick; constant-rate Adam ends in a jitter that grows with the rate.
+const RATE: f64 = 3e-3;
+
 /// Each baseline with quick settings, started from one seed.
 fn baseline<T: Real>(
     name: &str,
@@ -44,7 +47,7 @@ fn baseline<T: Real>(
     match name {
         "backprop" => {
             let settings = BackpropSettings {
-                optimiser: Optimiser::Adam { rate: 0.01 },
+                optimiser: Optimiser::Adam { rate: RATE },
                 ..BackpropSettings::default()
             };
             Box::new(Backprop::new(network, &settings, d_input, n_targets, rng).unwrap())
@@ -52,7 +55,7 @@ fn baseline<T: Real>(
         "predictive-coding" => {
             let settings = PredictiveCodingSettings {
                 optimiser: Optimiser::AdamW {
-                    rate: 0.01,
+                    rate: RATE,
                     weight_decay: 3.6e-4,
                 },
                 ..PredictiveCodingSettings::default()
@@ -61,7 +64,7 @@ fn baseline<T: Real>(
         }
         _ => {
             let settings = BayesByBackpropSettings {
-                optimiser: Optimiser::Adam { rate: 0.01 },
+                optimiser: Optimiser::Adam { rate: RATE },
                 ..BayesByBackpropSettings::default()
             };
             Box::new(BayesByBackprop::new(network, &settings, d_input, n_targets, rng).unwrap())
@@ -167,11 +170,11 @@ fn every_baseline_learns_a_sine_to_near_the_noise() {
     let (x, y) = sine::<f64>(400, 0);
     let (xt, yt) = sine::<f64>(400, 1);
     for name in NAMES {
-        let network = shape(&[32, 32], Activation::Tanh);
+        let network = shape(&[32], Activation::Tanh);
         let mut learner = baseline(name, &network, 1, 1, 0);
         let data = Dataset::new(x.as_ref(), y.as_ref()).unwrap();
         let settings = TrainingSettings {
-            epochs: 150,
+            epochs: 300,
             batch_size: Some(32),
             ..TrainingSettings::default()
         };
@@ -183,7 +186,7 @@ fn every_baseline_learns_a_sine_to_near_the_noise() {
         let density = metrics::log_predictive_density(&predictive, yt.as_ref()).unwrap();
         assert!(density > 0.884 - 0.25, "{name}: {density}");
         assert!(
-            report.loss[149] < 0.1 * report.loss[0],
+            report.loss[299] < 0.1 * report.loss[0],
             "{name}: {:?}",
             report.loss
         );
@@ -254,7 +257,7 @@ fn without_inference_predictive_coding_learns_only_at_the_top_and_there_like_bac
     let coded = coding.gradients(&batch).unwrap();
     let backward = backprop.gradients(&batch).unwrap();
     for hidden in &coded[..2] {
-        assert_eq!(hidden, &Mat::zeros(hidden.nrows(), hidden.ncols()));
+        assert_eq!(hidden, &Mat::<f64>::zeros(hidden.nrows(), hidden.ncols()));
     }
     for j in 0..coded[2].ncols() {
         for i in 0..2 {
