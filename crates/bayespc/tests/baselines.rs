@@ -1,5 +1,7 @@
 //! The baselines: their gradients, what they learn, and that chance and threads change nothing.
 
+#![expect(clippy::unwrap_used, reason = "helper functions of tests")]
+
 use approx::assert_relative_eq;
 use bayespc::Activation;
 use bayespc::data::{Dataset, one_hot};
