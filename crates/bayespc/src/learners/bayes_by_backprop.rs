@@ -39,7 +39,8 @@ pub struct BayesByBackpropSettings {
     pub optimiser: Optimiser,
     /// σ_p.
     pub prior_std: f64,
-    /// σ of every weight at the start.
+    /// σ of every weight at the start. From a wide start (0.05) the noise of the draws drowns the gradient and
+    /// units are pruned before they have learned anything: the fit is much worse.
     pub initial_std: f64,
     /// s of every output at the start.
     pub initial_noise_std: f64,
@@ -52,7 +53,7 @@ impl Default for BayesByBackpropSettings {
         Self {
             optimiser: Optimiser::default(),
             prior_std: 1.0,
-            initial_std: 0.02,
+            initial_std: 0.007,
             initial_noise_std: 1.0,
             draws_per_batch: 1,
         }
