@@ -17,8 +17,8 @@ fn main() -> bayespc::Result<()> {
     // y = A x + N(0, 0.2²) with two causes x ~ N(0, 1) and four effects y.
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let mut normal = |rows, columns| Mat::from_fn(rows, columns, |_, _| StandardNormal.sample(&mut rng));
-    let (n, effect): (usize, Mat<f64>) = (400, normal(4, 2));
-    let (x, noise): (Mat<f64>, Mat<f64>) = (normal(2, n), normal(4, n));
+    let n = 400;
+    let (effect, x, noise): (Mat<f64>, Mat<f64>, Mat<f64>) = (normal(4, 2), normal(2, n), normal(4, n));
     let y = &effect * &x + noise * faer::Scale(0.2);
 
     // One entry in five is lost, of causes and effects alike.
@@ -43,9 +43,10 @@ fn main() -> bayespc::Result<()> {
     let filled = impute(&network, x_seen.as_ref(), y_seen.as_ref(), 1.0)?;
     let lost = (0..n).flat_map(|j| (0..4).map(move |i| (i, j))).filter(|&at| y_seen[at].is_nan());
     let errors: Vec<f64> = lost.clone().map(|at| filled.target[at] - y[at]).collect();
-    let claimed: f64 = lost.map(|at| filled.target_variance[at]).sum::<f64>() / errors.len() as f64;
-    let square = errors.iter().map(|e| e * e).sum::<f64>() / errors.len() as f64;
-    println!("{} effects filled in: RMSE {:.3}, claimed {:.3}", errors.len(), square.sqrt(), claimed.sqrt());
+    let root_mean = |sum: f64| (sum / errors.len() as f64).sqrt();
+    let found = root_mean(errors.iter().map(|e| e * e).sum());
+    let claimed = root_mean(lost.map(|at| filled.target_variance[at]).sum());
+    println!("{} effects filled in: RMSE {found:.3}, claimed {claimed:.3}", errors.len());
 
     let (_, drawn) = generate(&network, 4000, Parameters::Draw, &mut rng)?;
     let variance = |m: &Mat<f64>, i: usize| m.row(i).iter().map(|v| v * v).sum::<f64>() / m.ncols() as f64;
