@@ -50,12 +50,7 @@ fn main() -> bayespc::Result<()> {
 
     let (_, drawn) = generate(&network, 4000, Parameters::Draw, &mut rng)?;
     let variance = |m: &Mat<f64>, i: usize| m.row(i).iter().map(|v| v * v).sum::<f64>() / m.ncols() as f64;
-    for i in 0..4 {
-        println!(
-            "effect {i}: variance {:.2} in the data, {:.2} when drawn",
-            variance(&y, i),
-            variance(&drawn, i)
-        );
-    }
+    println!("variances in the data {:.2?}", [0, 1, 2, 3].map(|i| variance(&y, i)));
+    println!("variances when drawn  {:.2?}", [0, 1, 2, 3].map(|i| variance(&drawn, i)));
     Ok(())
 }
