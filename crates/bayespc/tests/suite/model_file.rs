@@ -1,6 +1,4 @@
 //! The model file: what is written is read back to the last bit, and anything else is a typed error.
-#![allow(clippy::unwrap_used)]
-
 use std::collections::HashMap;
 
 use bayespc::error::{Error, ModelFileError};

@@ -1,6 +1,4 @@
 //! Both rules learn: on the yacht table (where the benchmark data are at hand) and on tasks made here.
-#![allow(clippy::unwrap_used)]
-
 use bayespc::data::{Dataset, one_hot};
 use bayespc::heads::{HeadSettings, VarianceNode};
 use bayespc::inference::RelaxationSettings;

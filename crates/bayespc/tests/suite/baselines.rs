@@ -1,7 +1,5 @@
 //! The baselines: their gradients, what they learn, and that chance and threads change nothing.
 
-#![expect(clippy::unwrap_used, reason = "helper functions of tests")]
-
 use approx::assert_relative_eq;
 use bayespc::Activation;
 use bayespc::data::{Dataset, one_hot};
@@ -27,11 +25,7 @@ use rand_distr::{Distribution, StandardNormal};
 const NAMES: [&str; 3] = ["backprop", "predictive-coding", "bayes-by-backprop"];
 
 fn shape(hidden: &[usize], activation: Activation) -> NetworkSettings {
-    NetworkSettings {
-        hidden_layer_sizes: hidden.to_vec(),
-        activation,
-        ..NetworkSettings::default()
-    }
+    NetworkSettings { hidden_layer_sizes: hidden.to_vec(), activation, ..NetworkSettings::default() }
 }
 
 /// Above the paper's rates, to be quick; constant-rate Adam ends in a jitter that grows with the rate.
@@ -48,18 +42,13 @@ fn baseline<T: Real>(
     let rng = &mut init_rng(seed);
     match name {
         "backprop" => {
-            let settings = BackpropSettings {
-                optimiser: Optimiser::Adam { rate: RATE },
-                ..BackpropSettings::default()
-            };
+            let settings =
+                BackpropSettings { optimiser: Optimiser::Adam { rate: RATE }, ..BackpropSettings::default() };
             Box::new(Backprop::new(network, &settings, d_input, n_targets, rng).unwrap())
         }
         "predictive-coding" => {
             let settings = PredictiveCodingSettings {
-                optimiser: Optimiser::AdamW {
-                    rate: RATE,
-                    weight_decay: 3.6e-4,
-                },
+                optimiser: Optimiser::AdamW { rate: RATE, weight_decay: 3.6e-4 },
                 ..PredictiveCodingSettings::default()
             };
             Box::new(PredictiveCoding::new(network, &settings, d_input, n_targets, rng).unwrap())
@@ -87,10 +76,7 @@ fn sine<T: Real>(n: usize, seed: u64) -> (Mat<T>, Mat<T>) {
             (2.0 * x).sin() + NOISE * noise
         })
         .collect();
-    (
-        Mat::from_fn(1, n, |_, j| T::lit(x[j])),
-        Mat::from_fn(1, n, |_, j| T::lit(y[j])),
-    )
+    (Mat::from_fn(1, n, |_, j| T::lit(x[j])), Mat::from_fn(1, n, |_, j| T::lit(y[j])))
 }
 
 fn random(d: usize, n: usize, rng: &mut ChaCha8Rng) -> Mat<f64> {
@@ -110,12 +96,7 @@ fn half_mean_square(network: &PointNetwork<f64>, batch: &Dataset<'_, f64>) -> f6
     sum / (2.0 * batch.total_weight())
 }
 
-const STEP: Step = Step {
-    index: 1,
-    total: None,
-    n_total: 100.0,
-    full_batch: false,
-};
+const STEP: Step = Step { index: 1, total: None, n_total: 100.0, full_batch: false };
 
 #[test]
 fn the_backward_pass_matches_central_differences_for_every_activation() {
@@ -152,10 +133,7 @@ fn learners_start_from_the_weights_of_the_bayesian_network() {
     let settings = shape(&[6, 5], Activation::Relu);
     let bayesian = Network::<f64>::new(&settings, 3, 2, &mut init_rng(4)).unwrap();
     for name in NAMES {
-        let weights = baseline::<f64>(name, &settings, 3, 2, 4)
-            .mean_network()
-            .unwrap()
-            .weights;
+        let weights = baseline::<f64>(name, &settings, 3, 2, 4).mean_network().unwrap().weights;
         for (own, other) in weights.iter().zip(bayesian.means()) {
             for j in 0..own.ncols() {
                 for i in 0..own.nrows() {
@@ -175,11 +153,7 @@ fn every_baseline_learns_a_sine_to_near_the_noise() {
         let network = shape(&[32], Activation::Tanh);
         let mut learner = baseline(name, &network, 1, 1, 0);
         let data = Dataset::new(x.as_ref(), y.as_ref()).unwrap();
-        let settings = TrainingSettings {
-            epochs: 300,
-            batch_size: Some(32),
-            ..TrainingSettings::default()
-        };
+        let settings = TrainingSettings { epochs: 300, batch_size: Some(32), ..TrainingSettings::default() };
         let report = fit(&mut learner, &data, &settings, &mut Silent).unwrap();
         let predictive = learner.predict(xt.as_ref(), Method::monte_carlo()).unwrap();
         let rmse = metrics::rmse(predictive.mean().as_ref(), yt.as_ref()).unwrap();
@@ -187,11 +161,7 @@ fn every_baseline_learns_a_sine_to_near_the_noise() {
         // The entropy of the noise is the best density there is: log(1/0.1) − ½ log 2πe = 0.884.
         let density = metrics::log_predictive_density(&predictive, yt.as_ref()).unwrap();
         assert!(density > 0.884 - 0.25, "{name}: {density}");
-        assert!(
-            report.loss[299] < 0.1 * report.loss[0],
-            "{name}: {:?}",
-            report.loss
-        );
+        assert!(report.loss[299] < 0.1 * report.loss[0], "{name}: {:?}", report.loss);
     }
 }
 
@@ -202,10 +172,7 @@ fn the_same_seed_gives_the_same_bits() {
         let run = || {
             let mut learner = baseline(name, &shape(&[8], Activation::Relu), 1, 1, 7);
             let data = Dataset::new(x.as_ref(), y.as_ref()).unwrap();
-            let settings = TrainingSettings {
-                epochs: 3,
-                ..TrainingSettings::default()
-            };
+            let settings = TrainingSettings { epochs: 3, ..TrainingSettings::default() };
             fit(&mut learner, &data, &settings, &mut Silent).unwrap();
             let network = learner.draw_network(&mut init_rng(1)).unwrap();
             (network.weights, network.output_noise)
@@ -222,17 +189,12 @@ fn the_number_of_threads_changes_no_bit() {
     let y = Mat::<f32>::from_fn(3, 1100, |_, _| rng.random::<f32>());
     for name in NAMES {
         let run = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new()
-                .num_threads(threads)
-                .build()
-                .unwrap();
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
                 let mut learner = baseline(name, &shape(&[150, 20], Activation::Relu), 200, 3, 7);
                 let data = Dataset::new(x.as_ref(), y.as_ref()).unwrap();
                 for seed in 0..2 {
-                    learner
-                        .learn(&data, &STEP, &mut ChaCha8Rng::seed_from_u64(seed))
-                        .unwrap();
+                    learner.learn(&data, &STEP, &mut ChaCha8Rng::seed_from_u64(seed)).unwrap();
                 }
                 learner.finish(&data).unwrap();
                 let network = learner.mean_network().unwrap();
@@ -249,10 +211,7 @@ fn without_inference_predictive_coding_learns_only_at_the_top_and_there_like_bac
     let (x, y) = (random(4, 90, &mut rng), random(2, 90, &mut rng));
     let batch = Dataset::new(x.as_ref(), y.as_ref()).unwrap();
     let network = shape(&[7, 6], Activation::Tanh);
-    let settings = PredictiveCodingSettings {
-        inference_steps: 0,
-        ..PredictiveCodingSettings::default()
-    };
+    let settings = PredictiveCodingSettings { inference_steps: 0, ..PredictiveCodingSettings::default() };
     let mut coding = PredictiveCoding::<f64>::new(&network, &settings, 4, 2, &mut init_rng(0)).unwrap();
     let mut backprop =
         Backprop::<f64>::new(&network, &BackpropSettings::default(), 4, 2, &mut init_rng(0)).unwrap();
@@ -263,12 +222,7 @@ fn without_inference_predictive_coding_learns_only_at_the_top_and_there_like_bac
     }
     for j in 0..coded[2].ncols() {
         for i in 0..2 {
-            assert_relative_eq!(
-                coded[2][(i, j)],
-                backward[2][(i, j)],
-                max_relative = 1e-10,
-                epsilon = 1e-14
-            );
+            assert_relative_eq!(coded[2][(i, j)], backward[2][(i, j)], max_relative = 1e-10, epsilon = 1e-14);
         }
     }
 }
@@ -291,10 +245,7 @@ fn at_a_small_nudge_predictive_coding_descends_along_backprop() {
     let mut coding = PredictiveCoding::<f64>::new(&network, &settings, 4, 2, &mut init_rng(0)).unwrap();
     let mut backprop =
         Backprop::<f64>::new(&network, &BackpropSettings::default(), 4, 2, &mut init_rng(0)).unwrap();
-    let (coded, backward) = (
-        coding.gradients(&batch).unwrap(),
-        backprop.gradients(&batch).unwrap(),
-    );
+    let (coded, backward) = (coding.gradients(&batch).unwrap(), backprop.gradients(&batch).unwrap());
     for j in 0..5 {
         for i in 0..12 {
             assert_relative_eq!(
@@ -306,14 +257,9 @@ fn at_a_small_nudge_predictive_coding_descends_along_backprop() {
         }
     }
     // At the default settings, ten steps with momentum, the direction is still nearly the same.
-    let mut coding = PredictiveCoding::<f64>::new(
-        &network,
-        &PredictiveCodingSettings::default(),
-        4,
-        2,
-        &mut init_rng(0),
-    )
-    .unwrap();
+    let mut coding =
+        PredictiveCoding::<f64>::new(&network, &PredictiveCodingSettings::default(), 4, 2, &mut init_rng(0))
+            .unwrap();
     let coded = coding.gradients(&batch).unwrap();
     for l in 0..2 {
         let cosine = cosine(&coded[l], &backward[l]);
@@ -336,10 +282,7 @@ fn the_gradient_of_predictive_coding_is_that_of_its_energy_at_rest() {
         inference_steps: 3000,
         activity_optimiser: ActivityOptimiser::Gradient { rate: Some(0.3) },
         // One step of rate h along the gradient g lowers E* by h‖g‖² to first order.
-        optimiser: Optimiser::Sgd {
-            rate: 1e-5,
-            momentum: 0.0,
-        },
+        optimiser: Optimiser::Sgd { rate: 1e-5, momentum: 0.0 },
         ..PredictiveCodingSettings::default()
     };
     let network = shape(&[3], Activation::Identity);
@@ -367,17 +310,10 @@ fn the_uncertainty_of_bayes_by_backprop_grows_away_from_the_data() {
     let (x, y) = sine::<f64>(300, 0);
     let mut learner = baseline("bayes-by-backprop", &shape(&[30, 30], Activation::Relu), 1, 1, 0);
     let data = Dataset::new(x.as_ref(), y.as_ref()).unwrap();
-    let settings = TrainingSettings {
-        epochs: 150,
-        ..TrainingSettings::default()
-    };
+    let settings = TrainingSettings { epochs: 150, ..TrainingSettings::default() };
     fit(&mut learner, &data, &settings, &mut Silent).unwrap();
     let at = Mat::from_fn(1, 4, |_, j| [0.0, 1.0, 6.0, -6.0][j]);
-    let method = Method::MonteCarlo {
-        draws: 200,
-        seed: 0,
-        layer_noise: false,
-    };
+    let method = Method::MonteCarlo { draws: 200, seed: 0, layer_noise: false };
     let spread = learner.predict(at.as_ref(), method).unwrap().epistemic_variance();
     let inside = spread[(0, 0)].max(spread[(0, 1)]);
     for j in 2..4 {
@@ -428,10 +364,7 @@ fn residual_noise_is_the_residuals_covariance_and_safe_for_a_single_sample() {
     let data = Dataset::new(x.as_ref(), y.as_ref()).unwrap();
     let single = data.gather(&[0]);
     for noise in [ResidualNoise::Diagonal, ResidualNoise::Full] {
-        let settings = BackpropSettings {
-            noise,
-            ..BackpropSettings::default()
-        };
+        let settings = BackpropSettings { noise, ..BackpropSettings::default() };
         let network = shape(&[4], Activation::Relu);
         let mut learner = Backprop::<f64>::new(&network, &settings, 3, 2, &mut init_rng(0)).unwrap();
         learner.finish(&data).unwrap();
@@ -459,11 +392,7 @@ fn residual_noise_is_the_residuals_covariance_and_safe_for_a_single_sample() {
         }
         learner.finish(&single.view()).unwrap();
         let predictive = learner.predict(x.as_ref(), Method::Linearised).unwrap();
-        assert!(
-            metrics::log_predictive_density(&predictive, y.as_ref())
-                .unwrap()
-                .is_finite()
-        );
+        assert!(metrics::log_predictive_density(&predictive, y.as_ref()).unwrap().is_finite());
     }
 }
 
@@ -480,15 +409,10 @@ fn one_hot_targets_are_classified() {
     let data = Dataset::new(x.as_ref(), y.as_ref()).unwrap();
     for name in NAMES {
         let mut learner = baseline(name, &shape(&[16], Activation::Relu), 2, 3, 0);
-        let settings = TrainingSettings {
-            epochs: 30,
-            ..TrainingSettings::default()
-        };
+        let settings = TrainingSettings { epochs: 30, ..TrainingSettings::default() };
         fit(&mut learner, &data, &settings, &mut Silent).unwrap();
         let mean = learner.predict(x.as_ref(), Method::Mean).unwrap().mean();
-        let right = (0..300)
-            .filter(|&j| (0..3).all(|k| mean[(labels[j], j)] >= mean[(k, j)]))
-            .count();
+        let right = (0..300).filter(|&j| (0..3).all(|k| mean[(labels[j], j)] >= mean[(k, j)])).count();
         assert!(right >= 295, "{name}: {right}");
     }
 }
@@ -509,10 +433,8 @@ fn wrong_input_is_an_error_that_names_the_culprit() {
         let missing = learn(Dataset::with_missing(x.as_ref(), y.as_ref()).unwrap());
         assert!(matches!(missing, Error::Conflict { .. }));
     }
-    let heteroscedastic = NetworkSettings {
-        head: HeadSettings::VarianceNode(VarianceNode::default()),
-        ..network
-    };
+    let heteroscedastic =
+        NetworkSettings { head: HeadSettings::VarianceNode(VarianceNode::default()), ..network };
     let error = Backprop::<f64>::new(&heteroscedastic, &BackpropSettings::default(), 3, 2, &mut rng);
     assert!(matches!(error.unwrap_err(), Error::Conflict { .. }));
 }
@@ -524,23 +446,14 @@ fn settings_are_the_papers_and_refuse_what_they_do_not_know() {
     assert!(read("inference_step = 3").is_err());
     assert_eq!(
         PredictiveCodingSettings::paper().optimiser,
-        Optimiser::AdamW {
-            rate: 2e-4,
-            weight_decay: 0.65
-        }
+        Optimiser::AdamW { rate: 2e-4, weight_decay: 0.65 }
     );
-    assert_eq!(
-        toml::from_str::<BackpropSettings>("").unwrap().optimiser,
-        Optimiser::Adam { rate: 1e-3 }
-    );
+    assert_eq!(toml::from_str::<BackpropSettings>("").unwrap().optimiser, Optimiser::Adam { rate: 1e-3 });
     assert!(toml::from_str::<BackpropSettings>("rate = 1.0").is_err());
     let settings: BayesByBackpropSettings = toml::from_str("initial_std = 0.0").unwrap();
     assert!(matches!(
         settings.validate().unwrap_err(),
-        Error::Setting {
-            name: "bayes_by_backprop.initial_std",
-            ..
-        }
+        Error::Setting { name: "bayes_by_backprop.initial_std", .. }
     ));
     assert!(toml::from_str::<BayesByBackpropSettings>("std = 1.0").is_err());
 }

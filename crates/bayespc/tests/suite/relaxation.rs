@@ -1,16 +1,12 @@
 //! The energy of the activities: its gradients against central differences, and that descending it does.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-mod common;
-
+use crate::common::{assert_close, normal, rng};
 use bayespc::Activation;
 use bayespc::inference::{
     ActivityOptimiser, Clamp, HiddenPrecision, RelaxationSettings, Relaxer, Stop, Sweep,
 };
 use bayespc::linalg::{scaled_identity, trace};
 use bayespc::network::{Activities, Network, NetworkSettings};
-use common::{assert_close, normal, rng};
 use faer::Mat;
 use proptest::prelude::*;
 use rand::RngExt;
@@ -21,7 +17,7 @@ const INPUT_VAR: f64 = 0.7;
 
 fn network(activation: Activation, rng: &mut ChaCha8Rng) -> Network<f64> {
     let settings = NetworkSettings { input_var: INPUT_VAR, ..NetworkSettings::default() };
-    common::network(&WIDTHS, activation, &settings, rng)
+    crate::common::network(&WIDTHS, activation, &settings, rng)
 }
 
 /// Which entries are NaN.

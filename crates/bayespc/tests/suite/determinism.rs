@@ -1,9 +1,6 @@
 //! Same seed, same bits, whatever the number of threads; another seed, another result.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-mod common;
-
+use crate::common::{normal, rng};
 use bayespc::data::Dataset;
 use bayespc::heads::{HeadSettings, VarianceNode};
 use bayespc::inference::{FeedbackSettings, RelaxationSettings};
@@ -13,7 +10,6 @@ use bayespc::network::{CovarianceRule, Network, NetworkSettings};
 use bayespc::prediction::{Method, predict};
 use bayespc::training::{Silent, TrainingSettings, fit, init_rng};
 use bayespc::{Activation, Real};
-use common::{normal, rng};
 use faer::Mat;
 use rayon::ThreadPoolBuilder;
 
@@ -53,7 +49,7 @@ fn methods(seed: u64) -> [Method; 4] {
 
 fn check_predictions<T: Real>() {
     let mut network =
-        common::network(&[3, 7, 5, 2], Activation::Relu, &NetworkSettings::default(), &mut rng(0));
+        crate::common::network(&[3, 7, 5, 2], Activation::Relu, &NetworkSettings::default(), &mut rng(0));
     network.set_hidden_noise(true);
     let network = network.to_precision::<T>().unwrap();
     for method in methods(4) {

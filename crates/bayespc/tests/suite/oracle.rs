@@ -1,10 +1,7 @@
 //! Whole training steps and predictions against the NumPy reference implementation
 //! (`reference/oracle.json`): what one step of each rule does to every parameter.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-mod common;
-
+use crate::common::{assert_close, assert_near, list, matrix, natural, number, rng, samples, table};
 use bayespc::Activation;
 use bayespc::data::Dataset;
 use bayespc::heads::{HeadSettings, VarianceNode};
@@ -13,13 +10,12 @@ use bayespc::learners::{Bpc, Learner, Rule, Step};
 use bayespc::learning::Schedule;
 use bayespc::network::{Network, NetworkSettings};
 use bayespc::prediction::Method;
-use common::{assert_close, assert_near, list, matrix, natural, number, rng, samples, table};
 use serde_json::Value;
 
 const TOLERANCE: f64 = 1e-9;
 
 fn oracle() -> Value {
-    table(include_str!("reference/oracle.json"))
+    table(include_str!("../reference/oracle.json"))
 }
 
 /// The reference network at its start, of which the prior must already agree.

@@ -1,16 +1,12 @@
 //! The network as a generative model: what it learns without inputs, what it fills in, what it draws.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-mod common;
-
+use crate::common::{normal, rng};
 use bayespc::Activation;
 use bayespc::data::Dataset;
 use bayespc::inference::{ActivityOptimiser, Parameters, RelaxationSettings, generate, impute};
 use bayespc::learners::{Bpc, Learner, Rule, Step};
 use bayespc::linalg::{Cholesky, cast, scaled_identity};
 use bayespc::network::{Network, NetworkSettings, PriorSettings};
-use common::{normal, rng};
 use faer::{Mat, Side};
 use proptest::prelude::*;
 use rand::RngExt;
@@ -69,7 +65,7 @@ fn an_unsupervised_layer_learns_the_principal_subspace() {
 
 fn linear_network(widths: &[usize], input_var: f64, rng: &mut ChaCha8Rng) -> Network<f64> {
     let settings = NetworkSettings { input_var, ..NetworkSettings::default() };
-    common::network(widths, Activation::Identity, &settings, rng)
+    crate::common::network(widths, Activation::Identity, &settings, rng)
 }
 
 /// Mean and covariance of (z_0, …, z_L) of a linear network whose layers have this noise.
@@ -176,7 +172,7 @@ proptest! {
 fn imputation_in_single_precision_agrees_with_double() {
     for (seed, activation) in Activation::ALL.into_iter().enumerate() {
         let mut rng = rng(seed as u64);
-        let network = common::network(&[3, 6, 2], activation, &NetworkSettings::default(), &mut rng);
+        let network = crate::common::network(&[3, 6, 2], activation, &NetworkSettings::default(), &mut rng);
         let (mut input, mut target) = (normal(3, 6, &mut rng), normal(2, 6, &mut rng));
         for j in 0..6 {
             input[(j % 3, j)] = f64::NAN;
@@ -194,7 +190,7 @@ fn imputation_in_single_precision_agrees_with_double() {
         // The energy is flat at its minimum: an error ε of the energy moves the minimum by √ε = 3e-4.
         for (a, b) in [(&narrow.input, &wide.input), (&narrow.target, &wide.target)] {
             let a: Mat<f64> = cast(a.as_ref());
-            common::assert_close(a.as_ref(), b.as_ref(), 3e-3, &format!("{activation:?}"));
+            crate::common::assert_close(a.as_ref(), b.as_ref(), 3e-3, &format!("{activation:?}"));
         }
     }
 }

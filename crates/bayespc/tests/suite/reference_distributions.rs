@@ -1,17 +1,13 @@
 //! Densities, entropies and means against SciPy (`reference/distributions.json`) and the NumPy reference
 //! implementation (`reference/oracle.json`).
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-mod common;
-
+use crate::common::{assert_close, assert_near, list, matrix, natural, number, table};
 use bayespc::distributions::{MatrixNormal, MatrixNormalWishart, MultivariateT, Wishart};
 use bayespc::linalg::Cholesky;
-use common::{assert_close, assert_near, list, matrix, natural, number, table};
 use faer::Mat;
 use serde_json::Value;
 
-const SCIPY: &str = include_str!("reference/distributions.json");
+const SCIPY: &str = include_str!("../reference/distributions.json");
 
 fn inverse(a: &Mat<f64>) -> Mat<f64> {
     Cholesky::new(a.as_ref(), "a reference matrix").unwrap().inverse()
@@ -77,7 +73,7 @@ fn the_multivariate_t_matches_scipy() {
 
 #[test]
 fn the_matrix_normal_wishart_matches_the_reference_implementation() {
-    let oracle = table(include_str!("reference/oracle.json"));
+    let oracle = table(include_str!("../reference/oracle.json"));
     let row = &oracle["log_density"];
     let q = MatrixNormalWishart::from_natural(&natural(&row["eta"])).unwrap();
     let (weights, precision) = (matrix(&row["W"]), matrix(&row["P"]));

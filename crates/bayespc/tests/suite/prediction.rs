@@ -1,14 +1,10 @@
 //! The four predictors against each other, against exact results, and in both working precisions.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-mod common;
-
+use crate::common::{assert_close, assert_mean, mean_and_error, normal, relative_difference, rng};
 use bayespc::Activation;
 use bayespc::linalg::cast;
 use bayespc::network::{CovarianceRule, Network, NetworkSettings, with_bias};
 use bayespc::prediction::{Method, Predictive, predict};
-use common::{assert_close, assert_mean, mean_and_error, normal, relative_difference, rng};
 use faer::Mat;
 use proptest::prelude::*;
 use rand::RngExt;
@@ -21,7 +17,7 @@ fn monte_carlo(draws: usize, seed: u64) -> Method {
 }
 
 fn network(widths: &[usize], activation: Activation, rng: &mut ChaCha8Rng) -> Network<f64> {
-    common::network(widths, activation, &NetworkSettings::default(), rng)
+    crate::common::network(widths, activation, &NetworkSettings::default(), rng)
 }
 
 proptest! {
@@ -61,7 +57,7 @@ proptest! {
         // From weights that are hardly known to weights known almost exactly.
         let samples = 10_f64.powf(rng.random_range(0.0..8.0));
         let settings = NetworkSettings::default();
-        let mut network = common::network_of(&[2, 6, 5, 2], activation, &settings, samples, &mut rng);
+        let mut network = crate::common::network_of(&[2, 6, 5, 2], activation, &settings, samples, &mut rng);
         network.set_hidden_noise(rng.random());
         let input = normal(2, 4, &mut rng);
         let rules = [CovarianceRule::Exact, CovarianceRule::Approximate, CovarianceRule::Diagonal];

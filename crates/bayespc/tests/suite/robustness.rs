@@ -1,6 +1,4 @@
 //! Bad input is an error that names the culprit; odd but valid input works and stays finite.
-#![allow(clippy::unwrap_used)]
-
 use bayespc::data::Dataset;
 use bayespc::heads::{HeadSettings, VarianceNode};
 use bayespc::inference::RelaxationSettings;

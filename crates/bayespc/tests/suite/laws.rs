@@ -3,10 +3,9 @@
 //! A mean of independent draws is compared within 4 or 5 of its standard errors, which a correct sampler
 //! misses with probability 6·10⁻⁵ or 6·10⁻⁷; 5 where hundreds of means are compared. All seeds are fixed.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-mod common;
-
+use crate::common::{
+    any_posterior, assert_close, assert_mean, normal, positive_definite, pre, relative_difference, rng,
+};
 use bayespc::data::Dataset;
 use bayespc::distributions::{MatrixNormal, MatrixNormalWishart, NaturalParams, SufficientStats};
 use bayespc::heads::{HeadSettings, VarianceNode};
@@ -15,9 +14,6 @@ use bayespc::learners::{Bpc, Learner, Rule, Step};
 use bayespc::learning::FreeEnergy;
 use bayespc::linalg::Cholesky;
 use bayespc::network::{Activation, Layer, Network, NetworkSettings};
-use common::{
-    any_posterior, assert_close, assert_mean, normal, positive_definite, pre, relative_difference, rng,
-};
 use faer::{Mat, MatRef};
 use proptest::prelude::*;
 use rand::RngExt;
@@ -162,7 +158,7 @@ proptest! {
     fn a_full_batch_of_one_layer_is_the_exact_bayesian_update(seed in any::<u64>()) {
         let mut rng = rng(seed);
         let (input, target) = (normal(3, 20, &mut rng), normal(2, 20, &mut rng));
-        let network = common::network(&[3, 2], Activation::Relu, &NetworkSettings::default(), &mut rng);
+        let network = crate::common::network(&[3, 2], Activation::Relu, &NetworkSettings::default(), &mut rng);
         let prior = network.output().blocks()[0].prior().clone();
         let mut learner = Bpc::new(network, Rule::Relaxation(RelaxationSettings::paper())).unwrap();
         let step = Step { index: 1, total: None, n_total: 20.0, full_batch: true };
@@ -244,7 +240,7 @@ fn draws_have_the_expected_moments() {
         let mut rng = rng(seed);
         let (d_post, d_pre) = (2 + (seed % 2) as usize, 3);
         // ν = d + 14: Σ has finite fourth moments, so that its standard errors are meaningful.
-        let q = common::posterior((d_post, d_pre), 0.5, 4.0, 14.0, &mut rng);
+        let q = crate::common::posterior((d_post, d_pre), 0.5, 4.0, 14.0, &mut rng);
         let moments: Vec<(&str, Mat<f64>)> = vec![
             ("W", q.mean().to_owned()),
             ("Σ⁻¹", q.expected_precision()),
@@ -301,7 +297,7 @@ fn posterior_ranks_of_prior_draws_are_uniform() {
     const REPLICATES: usize = 1000;
     let mut rng = rng(2018);
     let (d_post, d_pre, n) = (2, 3, 6);
-    let prior = common::posterior((d_post, d_pre), 0.5, 1.0, 3.0, &mut rng);
+    let prior = crate::common::posterior((d_post, d_pre), 0.5, 1.0, 3.0, &mut rng);
     let names = ["W[0, 1]", "W[1, 2]", "log|Σ⁻¹|", "Σ⁻¹[0, 1]"];
     let mut ranks = vec![[0_usize; DRAWS + 1]; names.len()];
     let parameters = |weights: &Mat<f64>, precision: &Mat<f64>| {
