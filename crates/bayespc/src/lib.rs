@@ -14,6 +14,7 @@ pub mod model_file;
 pub mod network;
 pub mod prediction;
 pub mod real;
+mod refit;
 pub mod scaling;
 pub mod special;
 pub mod training;
