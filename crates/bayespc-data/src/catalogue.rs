@@ -47,11 +47,7 @@ pub(crate) enum Layout {
     Semicolons,
     /// A sheet of a workbook under a header; then the first `n` columns are rounded to so many
     /// decimals, and the target to so many.
-    Sheet {
-        sheet: Sheet,
-        first: Option<(usize, i32)>,
-        target: Option<i32>,
-    },
+    Sheet { sheet: Sheet, first: Option<(usize, i32)>, target: Option<i32> },
 }
 
 /// Which sheet of a workbook.
@@ -125,11 +121,7 @@ static CATALOGUE: [DatasetInfo; 6] = [
             file: "Concrete_Data.xls",
             sha256: "710076c66b9ca3f8050e7942f3dcbdbe04013534daeb0077ffd3079a52d8e0c4",
             urls: &["https://archive.ics.uci.edu/static/public/165/concrete+compressive+strength.zip"],
-            layout: Layout::Sheet {
-                sheet: Sheet::First,
-                first: Some((7, 1)),
-                target: Some(2),
-            },
+            layout: Layout::Sheet { sheet: Sheet::First, first: Some((7, 1)), target: Some(2) },
         },
         values_sha256: "d0e2d2f0f50277624d7d00b98c4e8b66465e8d5f2f51738500552b8b10a4689b",
     },
@@ -199,11 +191,7 @@ static CATALOGUE: [DatasetInfo; 6] = [
             file: "Folds5x2_pp.xlsx",
             sha256: "ccd490981db2a2f079963b3d9f0aea30d9d338900a0285428dfc6385396f4651",
             urls: &["https://archive.ics.uci.edu/static/public/294/combined+cycle+power+plant.zip"],
-            layout: Layout::Sheet {
-                sheet: Sheet::Named("Sheet5"),
-                first: None,
-                target: None,
-            },
+            layout: Layout::Sheet { sheet: Sheet::Named("Sheet5"), first: None, target: None },
         },
         values_sha256: "d3c75624ea5df1256c9b8e81560e1f9381014565c5f558d3293831fa521b82e9",
     },
@@ -229,11 +217,7 @@ static CATALOGUE: [DatasetInfo; 6] = [
             file: "ENB2012_data.xlsx",
             sha256: "0089fcffc1415e41e2ff63730cca5280efe54fc43d722dfde1b0aaa808e35dc4",
             urls: &["https://archive.ics.uci.edu/static/public/242/energy+efficiency.zip"],
-            layout: Layout::Sheet {
-                sheet: Sheet::First,
-                first: Some((8, 2)),
-                target: Some(2),
-            },
+            layout: Layout::Sheet { sheet: Sheet::First, first: Some((8, 2)), target: Some(2) },
         },
         values_sha256: "3563209cb65c108b72e6ee45f56f12e53c3f346f10b6b30a79ec5b7c0a0a1dd9",
     },

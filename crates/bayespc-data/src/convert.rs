@@ -44,18 +44,10 @@ pub(crate) fn benchmark_rows(info: &DatasetInfo, bytes: &[u8]) -> Result<Rows, F
 /// Fails unless there are `n_rows` rows of `n_columns` numbers.
 pub(crate) fn check_shape(rows: &Rows, n_rows: usize, n_columns: usize) -> Result<(), FormatError> {
     if let Some(row) = rows.iter().find(|row| row.len() != n_columns) {
-        return Err(FormatError::Shape {
-            axis: "columns",
-            found: row.len(),
-            expected: n_columns,
-        });
+        return Err(FormatError::Shape { axis: "columns", found: row.len(), expected: n_columns });
     }
     if rows.len() != n_rows {
-        return Err(FormatError::Shape {
-            axis: "rows",
-            found: rows.len(),
-            expected: n_rows,
-        });
+        return Err(FormatError::Shape { axis: "rows", found: rows.len(), expected: n_rows });
     }
     Ok(())
 }
@@ -80,15 +72,9 @@ pub(crate) fn text_rows<'a, I: Iterator<Item = &'a str>>(
             cells(line)
                 .enumerate()
                 .map(|(column, cell)| {
-                    cell.trim()
-                        .parse()
-                        .ok()
-                        .filter(|x: &f64| x.is_finite())
-                        .ok_or_else(|| FormatError::Cell {
-                            row: row + 1,
-                            column: column + 1,
-                            value: cell.trim().to_owned(),
-                        })
+                    cell.trim().parse().ok().filter(|x: &f64| x.is_finite()).ok_or_else(|| {
+                        FormatError::Cell { row: row + 1, column: column + 1, value: cell.trim().to_owned() }
+                    })
                 })
                 .collect()
         })
@@ -121,11 +107,9 @@ fn sheet_rows(bytes: &[u8], sheet: Sheet, n_columns: usize) -> Result<Rows, Form
                 .map(|(column, cell)| match cell {
                     Data::Float(x) => Ok(*x),
                     Data::Int(x) => Ok(*x as f64),
-                    other => Err(FormatError::Cell {
-                        row: row + 1,
-                        column: column + 1,
-                        value: other.to_string(),
-                    }),
+                    other => {
+                        Err(FormatError::Cell { row: row + 1, column: column + 1, value: other.to_string() })
+                    }
                 })
                 .collect()
         })
@@ -167,12 +151,7 @@ mod tests {
 
     #[test]
     fn blank_separated_text_may_have_runs_of_blanks_and_empty_lines() {
-        let rows = text_rows(
-            b" -2.3  0.568 4.78\r\n1 2 3 \n\n \n",
-            0,
-            str::split_ascii_whitespace,
-        )
-        .unwrap();
+        let rows = text_rows(b" -2.3  0.568 4.78\r\n1 2 3 \n\n \n", 0, str::split_ascii_whitespace).unwrap();
         assert_eq!(rows, [[-2.3, 0.568, 4.78], [1.0, 2.0, 3.0]]);
     }
 
@@ -186,17 +165,7 @@ mod tests {
     fn a_cell_that_is_no_number_is_named() {
         for text in [&b"1 2\n3 x\n"[..], b"1 2\n3 inf\n", b"1 2\n3 nan\n"] {
             let error = text_rows(text, 0, str::split_ascii_whitespace).unwrap_err();
-            assert!(
-                matches!(
-                    error,
-                    FormatError::Cell {
-                        row: 2,
-                        column: 2,
-                        ..
-                    }
-                ),
-                "{error}"
-            );
+            assert!(matches!(error, FormatError::Cell { row: 2, column: 2, .. }), "{error}");
         }
         let error = text_rows(b"1 2\n\xff 3\n", 0, str::split_ascii_whitespace).unwrap_err();
         assert!(matches!(error, FormatError::Cell { row: 2, .. }), "{error}");
@@ -206,17 +175,13 @@ mod tests {
     pub(crate) fn workbook(sheets: &[(&str, &str)]) -> Vec<u8> {
         let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
         let mut part = |name: &str, text: String| {
-            zip.start_file(name, zip::write::SimpleFileOptions::default())
-                .unwrap();
+            zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
             zip.write_all(text.as_bytes()).unwrap();
         };
         let main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
         let relation = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
         let package = "http://schemas.openxmlformats.org/package/2006";
-        part(
-            "[Content_Types].xml",
-            format!("<Types xmlns=\"{package}/content-types\"/>"),
-        );
+        part("[Content_Types].xml", format!("<Types xmlns=\"{package}/content-types\"/>"));
         part(
             "_rels/.rels",
             format!(
@@ -264,15 +229,8 @@ mod tests {
 
     fn info(name: &str, rows: usize) -> DatasetInfo {
         let known = crate::catalogue().iter().find(|info| info.name == name).unwrap();
-        let published = crate::catalogue::Published {
-            urls: &[],
-            ..known.published
-        };
-        DatasetInfo {
-            rows,
-            published,
-            ..*known
-        }
+        let published = crate::catalogue::Published { urls: &[], ..known.published };
+        DatasetInfo { rows, published, ..*known }
     }
 
     #[test]
@@ -321,38 +279,12 @@ mod tests {
     fn a_table_of_another_shape_or_a_text_cell_or_no_workbook_is_an_error() {
         let short = workbook(&[("Sheet5", "AT,V,AP,RH,PE\n1,2,3,4,5\n")]);
         let error = benchmark_rows(&info("power", 2), &short).unwrap_err();
-        assert!(
-            matches!(
-                error,
-                FormatError::Shape {
-                    axis: "rows",
-                    found: 1,
-                    expected: 2
-                }
-            ),
-            "{error}"
-        );
+        assert!(matches!(error, FormatError::Shape { axis: "rows", found: 1, expected: 2 }), "{error}");
         let text = workbook(&[("Sheet5", "AT,V,AP,RH,PE\n1,2,x,4,5\n")]);
         let error = benchmark_rows(&info("power", 1), &text).unwrap_err();
-        assert!(
-            matches!(&error, FormatError::Cell { row: 1, column: 3, value } if value == "x"),
-            "{error}"
-        );
-        assert!(matches!(
-            benchmark_rows(&info("power", 1), b"nothing"),
-            Err(FormatError::Workbook(_))
-        ));
+        assert!(matches!(&error, FormatError::Cell { row: 1, column: 3, value } if value == "x"), "{error}");
+        assert!(matches!(benchmark_rows(&info("power", 1), b"nothing"), Err(FormatError::Workbook(_))));
         let error = benchmark_rows(&info("yacht", 1), b"1 2 3").unwrap_err();
-        assert!(
-            matches!(
-                error,
-                FormatError::Shape {
-                    axis: "columns",
-                    found: 3,
-                    expected: 7
-                }
-            ),
-            "{error}"
-        );
+        assert!(matches!(error, FormatError::Shape { axis: "columns", found: 3, expected: 7 }), "{error}");
     }
 }

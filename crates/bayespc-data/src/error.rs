@@ -408,10 +408,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// Names the file an I/O error belongs to.
     pub(crate) fn io(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
-        move |source| Self::Io {
-            path: path.to_owned(),
-            source,
-        }
+        move |source| Self::Io { path: path.to_owned(), source }
     }
 }
 

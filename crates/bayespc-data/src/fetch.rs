@@ -60,11 +60,7 @@ pub(crate) fn fetch(
             }
         }
     }
-    Err(Error::Download {
-        file: remote.file.to_owned(),
-        causes,
-        put: folder.to_owned(),
-    })
+    Err(Error::Download { file: remote.file.to_owned(), causes, put: folder.to_owned() })
 }
 
 /// SHA-256 as lower-case hexadecimal digits.
@@ -84,9 +80,7 @@ pub(crate) fn hex(digest: &[u8]) -> String {
 /// The content of a gzip stream.
 pub(crate) fn gunzip(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut content = Vec::new();
-    flate2::read::GzDecoder::new(bytes)
-        .take(SIZE_LIMIT)
-        .read_to_end(&mut content)?;
+    flate2::read::GzDecoder::new(bytes).take(SIZE_LIMIT).read_to_end(&mut content)?;
     Ok(content)
 }
 
@@ -109,10 +103,7 @@ fn fetch_from(
     if found == remote.sha256 {
         Ok(bytes)
     } else {
-        Err(DownloadError::Checksum {
-            found,
-            expected: remote.sha256,
-        })
+        Err(DownloadError::Checksum { found, expected: remote.sha256 })
     }
 }
 
@@ -126,10 +117,7 @@ fn receive(agent: &Agent, url: &str, progress: Progress<'_>) -> Result<Vec<u8>, 
     loop {
         let n = reader
             .read(&mut chunk)
-            .map_err(|source| DownloadError::Interrupted {
-                done: bytes.len() as u64,
-                source,
-            })?;
+            .map_err(|source| DownloadError::Interrupted { done: bytes.len() as u64, source })?;
         if n == 0 {
             break;
         }
@@ -147,17 +135,10 @@ fn receive(agent: &Agent, url: &str, progress: Progress<'_>) -> Result<Vec<u8>, 
 fn unpack(archive: Vec<u8>, file: &str) -> Result<Vec<u8>, DownloadError> {
     let mut archive = zip::ZipArchive::new(Cursor::new(archive))?;
     let is_it = |name: &str| name.rsplit('/').next() == Some(file);
-    let name = archive
-        .file_names()
-        .flatten()
-        .find(|name| is_it(name))
-        .map(std::borrow::Cow::into_owned);
+    let name = archive.file_names().flatten().find(|name| is_it(name)).map(std::borrow::Cow::into_owned);
     let member = archive.by_name(name.as_deref().unwrap_or(file))?;
     let mut bytes = Vec::new();
-    member
-        .take(SIZE_LIMIT)
-        .read_to_end(&mut bytes)
-        .map_err(zip::result::ZipError::from)?;
+    member.take(SIZE_LIMIT).read_to_end(&mut bytes).map_err(zip::result::ZipError::from)?;
     Ok(bytes)
 }
 
@@ -167,9 +148,7 @@ fn store(bytes: &[u8], folder: &Path, file: &str) -> Result<PathBuf> {
     let mut temporary = tempfile::NamedTempFile::new_in(folder).map_err(Error::io(folder))?;
     temporary.write_all(bytes).map_err(Error::io(&path))?;
     temporary.as_file().sync_all().map_err(Error::io(&path))?;
-    temporary
-        .persist(&path)
-        .map_err(|error| Error::io(&path)(error.error))?;
+    temporary.persist(&path).map_err(|error| Error::io(&path)(error.error))?;
     Ok(path)
 }
 
@@ -185,9 +164,7 @@ fn is_passing(cause: &DownloadError) -> bool {
 }
 
 pub(crate) fn has_extension(name: &str, extension: &str) -> bool {
-    Path::new(name)
-        .extension()
-        .is_some_and(|found| found.eq_ignore_ascii_case(extension))
+    Path::new(name).extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))
 }
 
 #[cfg(test)]
@@ -213,10 +190,7 @@ pub(crate) mod tests {
     impl Answer {
         pub fn whole(bytes: impl Into<Vec<u8>>) -> Self {
             let bytes = bytes.into();
-            Self::Body {
-                announced: bytes.len(),
-                bytes,
-            }
+            Self::Body { announced: bytes.len(), bytes }
         }
     }
 
@@ -236,11 +210,7 @@ pub(crate) mod tests {
                     }
                     request.push(byte[0]);
                 }
-                let path = String::from_utf8_lossy(&request)
-                    .split(' ')
-                    .nth(1)
-                    .unwrap_or("")
-                    .to_owned();
+                let path = String::from_utf8_lossy(&request).split(' ').nth(1).unwrap_or("").to_owned();
                 // The test may have seen enough and dropped its end.
                 let _ = paths.send(path);
                 let head = |status: &str, length: usize| {
@@ -262,11 +232,7 @@ pub(crate) mod tests {
     }
 
     fn hello(urls: Vec<String>) -> Remote<'static> {
-        Remote {
-            file: "hello.txt",
-            sha256: HELLO,
-            urls,
-        }
+        Remote { file: "hello.txt", sha256: HELLO, urls }
     }
 
     fn get(remote: &Remote<'_>, folder: &Path) -> Result<PathBuf> {
@@ -292,14 +258,9 @@ pub(crate) mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut seen = Vec::new();
         let target = folder.path().join("new/folder");
-        let path = fetch(
-            &hello(vec![address]),
-            &target,
-            Duration::from_secs(5),
-            &mut |done, total| {
-                seen.push((done, total));
-            },
-        );
+        let path = fetch(&hello(vec![address]), &target, Duration::from_secs(5), &mut |done, total| {
+            seen.push((done, total));
+        });
         assert_eq!(std::fs::read(path.unwrap()).unwrap(), b"hello");
         assert_eq!(seen.first(), Some(&(0, Some(5))));
         assert_eq!(seen.last(), Some(&(5, Some(5))));
@@ -308,10 +269,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_truncated_file_is_fetched_afresh() {
-        let cut = Answer::Body {
-            announced: 5,
-            bytes: b"hel".to_vec(),
-        };
+        let cut = Answer::Body { announced: 5, bytes: b"hel".to_vec() };
         let (address, _) = serve(vec![cut, Answer::whole("hello")]);
         let folder = tempfile::tempdir().unwrap();
         let path = get(&hello(vec![address]), folder.path()).unwrap();
@@ -320,10 +278,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_file_truncated_twice_is_an_error() {
-        let cut = || Answer::Body {
-            announced: 5,
-            bytes: b"hel".to_vec(),
-        };
+        let cut = || Answer::Body { announced: 5, bytes: b"hel".to_vec() };
         let (address, _) = serve(vec![cut(), cut()]);
         let causes = causes(&hello(vec![address]));
         assert!(
@@ -338,10 +293,7 @@ pub(crate) mod tests {
     #[test]
     fn wrong_bytes_are_not_kept_and_not_asked_for_again() {
         let (address, asked) = serve(vec![Answer::whole("hullo"), Answer::whole("hello")]);
-        assert!(matches!(
-            causes(&hello(vec![address]))[..],
-            [DownloadError::Checksum { .. }]
-        ));
+        assert!(matches!(causes(&hello(vec![address]))[..], [DownloadError::Checksum { .. }]));
         assert_eq!(asked.try_iter().count(), 1);
     }
 
@@ -354,20 +306,14 @@ pub(crate) mod tests {
         assert_eq!(asked.try_iter().collect::<Vec<_>>(), ["/a"]);
         let (gone, _) = serve(vec![Answer::Status("404 Not Found")]);
         let causes = causes(&hello(vec![gone]));
-        assert!(
-            matches!(causes[..], [DownloadError::Request(ureq::Error::StatusCode(404))]),
-            "{causes:?}"
-        );
+        assert!(matches!(causes[..], [DownloadError::Request(ureq::Error::StatusCode(404))]), "{causes:?}");
     }
 
     #[test]
     fn a_server_that_falls_silent_is_given_up() {
         let (address, _) = serve(vec![Answer::Stall, Answer::Stall]);
         let causes = causes(&hello(vec![address]));
-        assert!(
-            matches!(causes[..], [DownloadError::Interrupted { done: 5, .. }]),
-            "{causes:?}"
-        );
+        assert!(matches!(causes[..], [DownloadError::Interrupted { done: 5, .. }]), "{causes:?}");
     }
 
     #[test]
@@ -378,17 +324,13 @@ pub(crate) mod tests {
         let folder = tempfile::tempdir().unwrap();
         let message = get(&hello(vec![address]), folder.path()).unwrap_err().to_string();
         assert!(message.contains("hello.txt"), "{message}");
-        assert!(
-            message.contains(&folder.path().display().to_string()),
-            "{message}"
-        );
+        assert!(message.contains(&folder.path().display().to_string()), "{message}");
         assert!(message.contains("BAYESPC_DATA"), "{message}");
     }
 
     pub fn archive(name: &str, bytes: &[u8]) -> Vec<u8> {
         let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
-        zip.start_file(name, zip::write::SimpleFileOptions::default())
-            .unwrap();
+        zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
         zip.write_all(bytes).unwrap();
         zip.finish().unwrap().into_inner()
     }
@@ -415,15 +357,8 @@ pub(crate) mod tests {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         encoder.write_all(b"hello").unwrap();
         let packed = encoder.finish().unwrap();
-        let (address, _) = serve(vec![
-            Answer::whole(packed.clone()),
-            Answer::whole(packed[..9].to_vec()),
-        ]);
-        let remote = Remote {
-            file: "hello.gz",
-            sha256: HELLO,
-            urls: vec![address],
-        };
+        let (address, _) = serve(vec![Answer::whole(packed.clone()), Answer::whole(packed[..9].to_vec())]);
+        let remote = Remote { file: "hello.gz", sha256: HELLO, urls: vec![address] };
         let folder = tempfile::tempdir().unwrap();
         let path = get(&remote, folder.path()).unwrap();
         assert_eq!(std::fs::read(path).unwrap(), packed);

@@ -112,31 +112,16 @@ pub fn load_mnist(source: &DataSource, progress: Progress<'_>) -> Result<Mnist> 
 fn load_file(file: &File, source: &DataSource, progress: Progress<'_>) -> Result<(PathBuf, Vec<u8>)> {
     let name = file.name;
     let packed = format!("{name}.gz");
-    let candidates = [
-        format!("mnist/{packed}"),
-        packed.clone(),
-        format!("mnist/{name}"),
-        name.to_owned(),
-    ];
-    let remote = Remote {
-        file: &packed,
-        sha256: file.sha256,
-        urls: source.addresses(&file.urls),
-    };
+    let candidates = [format!("mnist/{packed}"), packed.clone(), format!("mnist/{name}"), name.to_owned()];
+    let remote = Remote { file: &packed, sha256: file.sha256, urls: source.addresses(&file.urls) };
     let path = source.obtain(&candidates, &remote, "mnist", progress)?;
     let mut bytes = std::fs::read(&path).map_err(Error::io(&path))?;
     if has_extension(&path.to_string_lossy(), "gz") {
-        bytes = gunzip(&bytes)
-            .map_err(FormatError::Gzip)
-            .map_err(format_error(&path))?;
+        bytes = gunzip(&bytes).map_err(FormatError::Gzip).map_err(format_error(&path))?;
     }
     let found = sha256(&bytes);
     if found != file.sha256 {
-        return Err(Error::Checksum {
-            path,
-            found,
-            expected: file.sha256.to_owned(),
-        });
+        return Err(Error::Checksum { path, found, expected: file.sha256.to_owned() });
     }
     Ok((path, bytes))
 }
@@ -161,22 +146,12 @@ fn labels(bytes: &[u8]) -> Result<Vec<u8>, FormatError> {
 fn header<const N: usize>(bytes: &[u8], magic: u32) -> Result<([usize; N], &[u8]), FormatError> {
     let word = |i: usize| {
         let end = 4 * (i + 1);
-        let word = bytes
-            .get(4 * i..end)
-            .and_then(|word| word.try_into().ok())
-            .map(u32::from_be_bytes);
-        word.ok_or(FormatError::Shape {
-            axis: "bytes",
-            found: bytes.len(),
-            expected: end,
-        })
+        let word = bytes.get(4 * i..end).and_then(|word| word.try_into().ok()).map(u32::from_be_bytes);
+        word.ok_or(FormatError::Shape { axis: "bytes", found: bytes.len(), expected: end })
     };
     let found = word(0)?;
     if found != magic {
-        return Err(FormatError::Magic {
-            found,
-            expected: magic,
-        });
+        return Err(FormatError::Magic { found, expected: magic });
     }
     let mut lengths = [0; N];
     for (i, length) in lengths.iter_mut().enumerate() {
@@ -186,22 +161,11 @@ fn header<const N: usize>(bytes: &[u8], magic: u32) -> Result<([usize; N], &[u8]
 }
 
 fn check(axis: &'static str, found: usize, expected: usize) -> Result<(), FormatError> {
-    if found == expected {
-        Ok(())
-    } else {
-        Err(FormatError::Shape {
-            axis,
-            found,
-            expected,
-        })
-    }
+    if found == expected { Ok(()) } else { Err(FormatError::Shape { axis, found, expected }) }
 }
 
 fn format_error(path: &Path) -> impl FnOnce(FormatError) -> Error + '_ {
-    move |problem| Error::Format {
-        file: path.display().to_string(),
-        problem,
-    }
+    move |problem| Error::Format { file: path.display().to_string(), problem }
 }
 
 #[cfg(test)]
@@ -210,10 +174,7 @@ mod tests {
 
     fn idx(magic: u32, lengths: &[u32], content: &[u8]) -> Vec<u8> {
         let words = std::iter::once(&magic).chain(lengths);
-        words
-            .flat_map(|word| word.to_be_bytes())
-            .chain(content.iter().copied())
-            .collect()
+        words.flat_map(|word| word.to_be_bytes()).chain(content.iter().copied()).collect()
     }
 
     #[test]
@@ -235,19 +196,10 @@ mod tests {
     fn a_wrong_idx_file_is_an_error() {
         assert!(matches!(
             labels(&idx(0x803, &[1], &[5])),
-            Err(FormatError::Magic {
-                found: 0x803,
-                expected: 0x801
-            })
+            Err(FormatError::Magic { found: 0x803, expected: 0x801 })
         ));
-        assert!(matches!(
-            labels(&idx(0x801, &[2], &[5])),
-            Err(FormatError::Shape { axis: "labels", .. })
-        ));
-        assert!(matches!(
-            labels(&[0, 0]),
-            Err(FormatError::Shape { axis: "bytes", .. })
-        ));
+        assert!(matches!(labels(&idx(0x801, &[2], &[5])), Err(FormatError::Shape { axis: "labels", .. })));
+        assert!(matches!(labels(&[0, 0]), Err(FormatError::Shape { axis: "bytes", .. })));
         assert!(matches!(
             images(&idx(0x803, &[1, 28, 27], &[])),
             Err(FormatError::Shape { axis: "columns", .. })

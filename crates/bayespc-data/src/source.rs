@@ -42,10 +42,8 @@ pub enum Location {
 impl DataSource {
     /// The folder of `BAYESPC_DATA`, the user's cache, and the network.
     pub fn from_env() -> Self {
-        let cache = directories::ProjectDirs::from("", "", "bayespc").map_or_else(
-            || std::env::temp_dir().join("bayespc"),
-            |dirs| dirs.cache_dir().to_owned(),
-        );
+        let cache = directories::ProjectDirs::from("", "", "bayespc")
+            .map_or_else(|| std::env::temp_dir().join("bayespc"), |dirs| dirs.cache_dir().to_owned());
         Self {
             folder: std::env::var_os(DATA_FOLDER_VARIABLE)
                 .filter(|value| !value.is_empty())
@@ -59,12 +57,8 @@ impl DataSource {
 
     /// The first of `candidates` that exists, in the folder and then in the cache.
     pub(crate) fn find(&self, candidates: &[String]) -> Option<Location> {
-        let first_in = |root: &Path| {
-            candidates
-                .iter()
-                .map(|name| root.join(name))
-                .find(|path| path.is_file())
-        };
+        let first_in =
+            |root: &Path| candidates.iter().map(|name| root.join(name)).find(|path| path.is_file());
         let in_folder = self.folder.as_deref().and_then(first_in).map(Location::Folder);
         in_folder.or_else(|| first_in(&self.cache).map(Location::Cache))
     }
@@ -72,11 +66,7 @@ impl DataSource {
     /// Like [`find`](Self::find), then the addresses if downloading is on.
     pub(crate) fn locate(&self, candidates: &[String], urls: &[&str]) -> Location {
         self.find(candidates).unwrap_or_else(|| {
-            if self.download {
-                Location::Download(self.addresses(urls))
-            } else {
-                Location::Nowhere
-            }
+            if self.download { Location::Download(self.addresses(urls)) } else { Location::Nowhere }
         })
     }
 
@@ -94,15 +84,8 @@ impl DataSource {
             _ if self.download => fetch::fetch(remote, &put, self.stall, progress),
             _ => {
                 let folders = self.folder.iter().chain(std::iter::once(&self.cache));
-                let looked = folders
-                    .map(|path| path.display().to_string())
-                    .collect::<Vec<_>>()
-                    .join(", ");
-                Err(Error::NotFound {
-                    file: remote.file.to_owned(),
-                    looked,
-                    put,
-                })
+                let looked = folders.map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+                Err(Error::NotFound { file: remote.file.to_owned(), looked, put })
             }
         }
     }
@@ -113,9 +96,7 @@ impl DataSource {
             return urls.iter().map(|&url| url.to_owned()).collect();
         };
         let path = |url: &str| url.splitn(4, '/').nth(3).unwrap_or_default().to_owned();
-        urls.iter()
-            .map(|url| format!("{}/{}", mirror.trim_end_matches('/'), path(url)))
-            .collect()
+        urls.iter().map(|url| format!("{}/{}", mirror.trim_end_matches('/'), path(url))).collect()
     }
 }
 
@@ -125,14 +106,8 @@ mod tests {
 
     #[test]
     fn a_mirror_is_asked_under_the_same_path() {
-        let source = DataSource {
-            mirror: Some("http://localhost:1/".to_owned()),
-            ..DataSource::from_env()
-        };
+        let source = DataSource { mirror: Some("http://localhost:1/".to_owned()), ..DataSource::from_env() };
         let urls = ["https://archive.ics.uci.edu/static/public/243/yacht+hydrodynamics.zip"];
-        assert_eq!(
-            source.addresses(&urls),
-            ["http://localhost:1/static/public/243/yacht+hydrodynamics.zip"]
-        );
+        assert_eq!(source.addresses(&urls), ["http://localhost:1/static/public/243/yacht+hydrodynamics.zip"]);
     }
 }

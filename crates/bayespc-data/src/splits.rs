@@ -53,21 +53,14 @@ pub fn standard_splits(n: usize, n_splits: usize) -> Vec<Split> {
 pub fn parse_splits(path: &Path, n: usize) -> Result<Vec<Split>> {
     let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
     let file = path.display().to_string();
-    text.lines()
-        .enumerate()
-        .map(|(k, line)| parse_split(line, n, &file, k + 1))
-        .collect()
+    text.lines().enumerate().map(|(k, line)| parse_split(line, n, &file, k + 1)).collect()
 }
 
 /// `k` folds of `n` rows: a seeded shuffle cut into `k` test sets whose sizes differ by at most one.
 pub fn k_folds(n: usize, k: usize, seed: u64) -> Result<Vec<Split>> {
     if k < 2 || k > n {
         let must_be = "at least 2 and at most the number of rows";
-        return Err(Error::Setting {
-            name: "k",
-            value: k as f64,
-            must_be,
-        });
+        return Err(Error::Setting { name: "k", value: k as f64, must_be });
     }
     let mut order: Vec<usize> = (0..n).collect();
     order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
@@ -75,10 +68,7 @@ pub fn k_folds(n: usize, k: usize, seed: u64) -> Result<Vec<Split>> {
     Ok((0..k)
         .map(|fold| {
             let (start, end) = (cut(fold), cut(fold + 1));
-            Split {
-                train: [&order[..start], &order[end..]].concat(),
-                test: order[start..end].to_vec(),
-            }
+            Split { train: [&order[..start], &order[end..]].concat(), test: order[start..end].to_vec() }
         })
         .collect())
 }
@@ -120,9 +110,7 @@ impl MersenneTwister {
         state[0] = seed;
         for i in 1..624 {
             let last: u32 = state[i - 1];
-            state[i] = 1_812_433_253_u32
-                .wrapping_mul(last ^ (last >> 30))
-                .wrapping_add(i as u32);
+            state[i] = 1_812_433_253_u32.wrapping_mul(last ^ (last >> 30)).wrapping_add(i as u32);
         }
         Self { state, next: 624 }
     }
@@ -204,13 +192,7 @@ mod tests {
     #[test]
     fn no_rows_and_one_row_give_splits_without_test_rows() {
         assert!(standard_splits(0, 1)[0].train.is_empty());
-        assert_eq!(
-            standard_splits(1, 1),
-            [Split {
-                train: vec![0],
-                test: vec![]
-            }]
-        );
+        assert_eq!(standard_splits(1, 1), [Split { train: vec![0], test: vec![] }]);
     }
 
     proptest! {
@@ -234,10 +216,7 @@ mod tests {
     #[test]
     fn a_number_of_folds_that_cannot_be_is_an_error() {
         assert!(matches!(k_folds(10, 1, 0), Err(Error::Setting { name: "k", .. })));
-        assert!(matches!(
-            k_folds(10, 11, 0),
-            Err(Error::Setting { name: "k", .. })
-        ));
+        assert!(matches!(k_folds(10, 11, 0), Err(Error::Setting { name: "k", .. })));
     }
 
     #[test]
@@ -245,20 +224,8 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "3,0\n1,4\n").unwrap();
         let splits = parse_splits(file.path(), 5).unwrap();
-        assert_eq!(
-            splits[0],
-            Split {
-                train: vec![1, 2, 4],
-                test: vec![3, 0]
-            }
-        );
-        assert_eq!(
-            splits[1],
-            Split {
-                train: vec![0, 2, 3],
-                test: vec![1, 4]
-            }
-        );
+        assert_eq!(splits[0], Split { train: vec![1, 2, 4], test: vec![3, 0] });
+        assert_eq!(splits[1], Split { train: vec![0, 2, 3], test: vec![1, 4] });
     }
 
     #[test]

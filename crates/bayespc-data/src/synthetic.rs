@@ -41,21 +41,11 @@ pub struct Curve {
 /// Two interleaved half circles of `n` points in all, shuffled; `noise` is the standard deviation.
 pub fn two_moons(n: usize, noise: f64, rng: &mut dyn Rng) -> Result<Moons> {
     if !(noise.is_finite() && noise >= 0.0) {
-        return Err(Error::Setting {
-            name: "noise",
-            value: noise,
-            must_be: "finite and not negative",
-        });
+        return Err(Error::Setting { name: "noise", value: noise, must_be: "finite and not negative" });
     }
     let n_outer = n / 2;
     let mut points: Vec<([f64; 2], usize)> = (0..n)
-        .map(|i| {
-            if i < n_outer {
-                (outer(i, n_outer), 0)
-            } else {
-                (inner(i - n_outer, n - n_outer), 1)
-            }
-        })
+        .map(|i| if i < n_outer { (outer(i, n_outer), 0) } else { (inner(i - n_outer, n - n_outer), 1) })
         .collect();
     points.shuffle(rng);
     for (point, _) in &mut points {
@@ -117,11 +107,7 @@ fn curve(
 
 /// Angle `i` of `n` evenly spaced ones from 0 to π, both included.
 fn angle(i: usize, n: usize) -> f64 {
-    if n < 2 {
-        0.0
-    } else {
-        std::f64::consts::PI * i as f64 / (n - 1) as f64
-    }
+    if n < 2 { 0.0 } else { std::f64::consts::PI * i as f64 / (n - 1) as f64 }
 }
 
 fn outer(i: usize, n: usize) -> [f64; 2] {
@@ -146,13 +132,8 @@ mod tests {
     }
 
     /// scikit-learn 1.9: `make_moons(5, shuffle=False, noise=None)`.
-    const SKLEARN: [([f64; 2], usize); 5] = [
-        ([1.0, 0.0], 0),
-        ([-1.0, 0.0], 0),
-        ([0.0, 0.5], 1),
-        ([1.0, -0.5], 1),
-        ([2.0, 0.5], 1),
-    ];
+    const SKLEARN: [([f64; 2], usize); 5] =
+        [([1.0, 0.0], 0), ([-1.0, 0.0], 0), ([0.0, 0.5], 1), ([1.0, -0.5], 1), ([2.0, 0.5], 1)];
 
     #[test]
     fn moons_without_noise_are_those_of_scikit_learn_in_another_order() {
@@ -177,10 +158,7 @@ mod tests {
     #[test]
     fn impossible_noise_is_an_error() {
         for noise in [-0.1, f64::NAN, f64::INFINITY] {
-            assert!(matches!(
-                two_moons(4, noise, &mut rng(0)),
-                Err(Error::Setting { name: "noise", .. })
-            ));
+            assert!(matches!(two_moons(4, noise, &mut rng(0)), Err(Error::Setting { name: "noise", .. })));
         }
     }
 
@@ -199,9 +177,8 @@ mod tests {
         let n = 20_000;
         let noisy = two_moons(n, 0.3, &mut rng(7)).unwrap().features;
         let clean = two_moons(n, 0.0, &mut rng(7)).unwrap().features;
-        let residuals: Vec<f64> = (0..2 * n)
-            .map(|k| (noisy[(k % 2, k / 2)] - clean[(k % 2, k / 2)]) / 0.3)
-            .collect();
+        let residuals: Vec<f64> =
+            (0..2 * n).map(|k| (noisy[(k % 2, k / 2)] - clean[(k % 2, k / 2)]) / 0.3).collect();
         assert_standard_normal(&residuals);
     }
 
@@ -225,11 +202,7 @@ mod tests {
         let mut residuals = Vec::new();
         for i in 0..20_000 {
             let x = task.features[(0, i)];
-            assert!(if i < 10_000 {
-                (-5.0..=-3.0).contains(&x)
-            } else {
-                (3.0..=5.0).contains(&x)
-            });
+            assert!(if i < 10_000 { (-5.0..=-3.0).contains(&x) } else { (3.0..=5.0).contains(&x) });
             residuals.push((task.targets[(0, i)] - x * x * x) / 3.0);
         }
         assert_standard_normal(&residuals);

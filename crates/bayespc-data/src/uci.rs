@@ -4,9 +4,11 @@
 //! benchmark's order, else the standard splits would mean something else; a published file must be
 //! the published bytes, and is converted.
 
+use std::io::Read;
 use std::path::Path;
 
 use faer::Mat;
+use flate2::read::GzDecoder;
 
 use crate::catalogue::{DatasetInfo, catalogue};
 use crate::convert::{benchmark_rows, check_shape, text_rows};
@@ -30,8 +32,8 @@ pub struct Dataset {
     pub target_name: String,
 }
 
-/// Published files that are part of the program, by name of the data set.
-static BUILT_IN: [(&str, &[u8]); 0] = [];
+/// Benchmark tables that are part of the program: name of the data set, gzipped CSV with a header.
+static BUILT_IN: [(&str, &[u8]); 1] = [("wine", include_bytes!("../built_in/winequality-red.csv.gz"))];
 
 /// Loads one of the [`catalogue`]'s data sets from wherever `source` finds it first.
 ///
@@ -47,11 +49,8 @@ pub fn load_uci(name: &str, source: &DataSource, progress: Progress<'_>) -> Resu
     }
     let candidates = [tables, published_names(info)].concat();
     let published = &info.published;
-    let remote = Remote {
-        file: published.file,
-        sha256: published.sha256,
-        urls: source.addresses(published.urls),
-    };
+    let remote =
+        Remote { file: published.file, sha256: published.sha256, urls: source.addresses(published.urls) };
     let path = source.obtain(&candidates, &remote, &format!("uci/{name}"), progress)?;
     let bytes = std::fs::read(&path).map_err(Error::io(&path))?;
     if path.ends_with(published.file) {
@@ -63,39 +62,31 @@ pub fn load_uci(name: &str, source: &DataSource, progress: Progress<'_>) -> Resu
 
 /// Loads a data set that is part of the program.
 ///
-/// No data set is built in yet; every name gives [`Error::NotBuiltIn`] or [`Error::UnknownDataset`].
+/// The red-wine table is (1599 rows, CC BY 4.0, see `built_in/README.md`); any other name gives
+/// [`Error::NotBuiltIn`] or [`Error::UnknownDataset`].
 pub fn builtin(name: &str) -> Result<Dataset> {
     let info = find(name)?;
     let (_, bytes) = BUILT_IN
         .iter()
         .find(|(known, _)| *known == name)
-        .ok_or_else(|| Error::NotBuiltIn {
-            name: name.to_owned(),
-        })?;
-    from_published(info, bytes, Path::new(info.published.file))
+        .ok_or_else(|| Error::NotBuiltIn { name: name.to_owned() })?;
+    let path = Path::new("the built-in table");
+    let mut table = Vec::new();
+    GzDecoder::new(*bytes).read_to_end(&mut table).map_err(Error::io(path))?;
+    from_table(info, &table, path)
 }
 
 /// Where [`load_uci`] would take a data set from.
 pub fn locate_uci(name: &str, source: &DataSource) -> Result<Location> {
     let info = find(name)?;
-    Ok(source.locate(
-        &[table_names(info), published_names(info)].concat(),
-        info.published.urls,
-    ))
+    Ok(source.locate(&[table_names(info), published_names(info)].concat(), info.published.urls))
 }
 
 fn find(name: &str) -> Result<&'static DatasetInfo> {
-    catalogue()
-        .iter()
-        .find(|info| info.name == name)
-        .ok_or_else(|| Error::UnknownDataset {
-            name: name.to_owned(),
-            known: catalogue()
-                .iter()
-                .map(|info| info.name)
-                .collect::<Vec<_>>()
-                .join(", "),
-        })
+    catalogue().iter().find(|info| info.name == name).ok_or_else(|| Error::UnknownDataset {
+        name: name.to_owned(),
+        known: catalogue().iter().map(|info| info.name).collect::<Vec<_>>().join(", "),
+    })
 }
 
 fn table_names(info: &DatasetInfo) -> Vec<String> {
@@ -111,23 +102,14 @@ fn table_names(info: &DatasetInfo) -> Vec<String> {
 
 fn published_names(info: &DatasetInfo) -> Vec<String> {
     let (name, file) = (info.name, info.published.file);
-    [
-        format!("uci/{name}/{file}"),
-        format!("{name}/{file}"),
-        file.to_owned(),
-    ]
-    .into()
+    [format!("uci/{name}/{file}"), format!("{name}/{file}"), file.to_owned()].into()
 }
 
 fn from_published(info: &DatasetInfo, bytes: &[u8], path: &Path) -> Result<Dataset> {
     let found = sha256(bytes);
     if found != info.published.sha256 {
         let expected = info.published.sha256.to_owned();
-        return Err(Error::Checksum {
-            path: path.to_owned(),
-            found,
-            expected,
-        });
+        return Err(Error::Checksum { path: path.to_owned(), found, expected });
     }
     let rows = benchmark_rows(info, bytes).map_err(format_error(path))?;
     Ok(dataset(info, &rows))
@@ -137,16 +119,9 @@ fn from_table(info: &DatasetInfo, bytes: &[u8], path: &Path) -> Result<Dataset> 
     let rows = text_rows(bytes, 1, |line| line.split(',')).map_err(format_error(path))?;
     check_shape(&rows, info.rows, info.features.len() + 1).map_err(format_error(path))?;
     // Adding zero turns −0 into 0.
-    let values: Vec<u8> = rows
-        .iter()
-        .flatten()
-        .flat_map(|x| (x + 0.0).to_le_bytes())
-        .collect();
+    let values: Vec<u8> = rows.iter().flatten().flat_map(|x| (x + 0.0).to_le_bytes()).collect();
     if sha256(&values) != info.values_sha256 {
-        return Err(Error::NotBenchmark {
-            file: path.display().to_string(),
-            name: info.name,
-        });
+        return Err(Error::NotBenchmark { file: path.display().to_string(), name: info.name });
     }
     Ok(dataset(info, &rows))
 }
@@ -163,8 +138,5 @@ fn dataset(info: &DatasetInfo, rows: &[Vec<f64>]) -> Dataset {
 }
 
 fn format_error(path: &Path) -> impl FnOnce(FormatError) -> Error + '_ {
-    move |problem| Error::Format {
-        file: path.display().to_string(),
-        problem,
-    }
+    move |problem| Error::Format { file: path.display().to_string(), problem }
 }

@@ -12,6 +12,7 @@ pub mod metrics;
 pub mod model;
 pub mod model_file;
 pub mod network;
+pub mod optim;
 pub mod prediction;
 pub mod real;
 mod refit;

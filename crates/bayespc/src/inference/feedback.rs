@@ -20,7 +20,7 @@ use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::heads::Response;
 use crate::learning::Schedule;
-use crate::linalg::{Cholesky, cast, mirror_lower, product_into, symmetric_product_into, trace};
+use crate::linalg::{Cholesky, cast, inner, mirror_lower, product_into, symmetric_product_into, trace};
 use crate::network::{Activities, Network};
 use crate::real::Real;
 
@@ -247,6 +247,7 @@ impl<T: Real> Feedback<T> {
         network.settings().head.head().respond(
             self.activity.as_ref(),
             self.target.as_ref(),
+            batch.weights(),
             &mut self.response,
         );
         for chunk in &mut self.chunks {
@@ -304,12 +305,13 @@ impl<T: Real> Feedback<T> {
             }
         });
         for l in 0..inv_damped.len() {
-            let (mut square, mut size) = (0.0, 0usize);
+            let (mut square, mut size) = (0.0, 0.0);
             for chunk in &self.chunks {
-                square += crate::linalg::inner(chunk.errors[l].as_ref(), chunk.errors[l].as_ref()).as_f64();
-                size += chunk.errors[l].nrows() * chunk.errors[l].ncols();
+                let (chunk_square, weight) = chunk.squared_error(l);
+                square += chunk_square;
+                size += weight * chunk.errors[l].nrows() as f64;
             }
-            let rms = (square / size as f64).sqrt();
+            let rms = (square / size).sqrt();
             let shrink = T::lit((settings.trust / (rms + 1e-30)).min(1.0));
             for chunk in &mut self.chunks {
                 faer::zip!(&mut chunk.activities.post[l], &chunk.errors[l])
@@ -339,6 +341,20 @@ impl<T: Real> Chunk<T> {
             upstream: hidden.iter().map(|&d| Mat::zeros(d + 1, n)).collect(),
             outer: hidden.iter().map(|&d| Mat::zeros(d, d)).collect(),
             weights: None,
+        }
+    }
+
+    /// Σ w ‖ε_l‖² and Σ w.
+    fn squared_error(&self, l: usize) -> (f64, f64) {
+        let error = self.errors[l].as_ref();
+        match &self.weights {
+            None => (inner(error, error).as_f64(), error.ncols() as f64),
+            Some(weights) => {
+                let square = (0..error.ncols())
+                    .map(|j| weights[j] * inner(error.subcols(j, 1), error.subcols(j, 1)).as_f64())
+                    .sum();
+                (square, weights.iter().sum())
+            }
         }
     }
 

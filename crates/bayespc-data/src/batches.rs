@@ -1,0 +1,64 @@
+//! A table too large for memory, as batches of encoded rows.
+
+use std::path::Path;
+
+use faer::Mat;
+
+use crate::encoding::{Encoding, Targets, Warning};
+use crate::table::{ChunkReader, Kinds};
+use crate::{Error, Result};
+
+/// Encoded rows of a file, in order, at most so many at a time; holds one batch in memory.
+pub struct RowBatches<'a> {
+    reader: ChunkReader,
+    encoding: &'a Encoding,
+    kinds: Kinds,
+    batch_size: usize,
+    done: bool,
+}
+
+/// Some consecutive rows of a file.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// One column per row of the file, `d × n`.
+    pub features: Mat<f64>,
+    /// Targets, if the file has their columns.
+    pub targets: Option<Targets>,
+    /// What was bridged over.
+    pub warnings: Vec<Warning>,
+}
+
+impl<'a> RowBatches<'a> {
+    /// Opens a `.csv`, `.tsv`, `.txt` or `.parquet` file.
+    pub fn open(path: &Path, encoding: &'a Encoding, batch_size: usize) -> Result<Self> {
+        if batch_size == 0 {
+            return Err(Error::Setting { name: "batch_size", value: 0.0, must_be: "positive" });
+        }
+        let reader = ChunkReader::open(path)?;
+        Ok(Self { reader, encoding, kinds: encoding.kinds(), batch_size, done: false })
+    }
+
+    fn read(&mut self) -> Result<Option<Batch>> {
+        let Some(table) = self.reader.chunk(&self.kinds, self.batch_size)? else {
+            return Ok(None);
+        };
+        let encoded = self.encoding.transform(&table)?;
+        let targets =
+            if self.encoding.has_targets(&table) { Some(self.encoding.targets(&table)?) } else { None };
+        Ok(Some(Batch { features: encoded.features, targets, warnings: encoded.warnings }))
+    }
+}
+
+impl Iterator for RowBatches<'_> {
+    type Item = Result<Batch>;
+
+    /// The next batch; after an error there are no more.
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        let batch = self.read().transpose();
+        self.done = !matches!(batch, Some(Ok(_)));
+        batch
+    }
+}
