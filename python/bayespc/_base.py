@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted  # pyright: ignore[reportUnknownVariableType]
+from sklearn.utils.validation import check_is_fitted
 
 from . import _core
 from ._progress import ProgressBar
@@ -91,7 +91,7 @@ class BPCEstimator(BaseEstimator):
         return self
 
     def _read_reports(self) -> None:
-        reports = json.loads(self.model_.reports)
+        reports: list[dict[str, Any]] = json.loads(self.model_.reports)
         longest = max((len(report["loss"]) for report in reports), default=0)
         # Members may stop early; each epoch is averaged over those that ran it.
         self.loss_curve_ = [

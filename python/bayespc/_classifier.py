@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import (
-    _check_partial_fit_first_call,  # pyright: ignore[reportPrivateUsage, reportUnknownVariableType]
+    _check_partial_fit_first_call,
 )
 
 from . import _core

@@ -54,13 +54,13 @@ def load(path: str | os.PathLike[str]) -> BPCRegressor | BPCClassifier:
     else:
         estimator = BPCRegressor(**params)
         flat = notes.get("python", {}).get("one_dimensional", model.n_targets == 1)
-        estimator._flat = flat  # pyright: ignore[reportPrivateUsage]
+        estimator._flat = flat
     estimator.model_ = model
     estimator.n_features_in_ = model.n_features
     names = _feature_names(notes)
     if names is not None and len(names) == model.n_features:
         estimator.feature_names_in_ = np.array(names, dtype=object)
-    estimator._read_reports()  # pyright: ignore[reportPrivateUsage]
+    estimator._read_reports()
     return estimator
 
 
@@ -80,8 +80,8 @@ def _classes(notes: dict[str, Any], n: int) -> Any:
     if "python" in notes:
         python = notes["python"]
         return np.array(python["classes"], dtype=np.dtype(python["dtype"]))
-    target = notes.get("encoding", {}).get("target") or {}
-    names = target.get("classes", list(range(n)))
+    target: dict[str, Any] = (notes["encoding"]["target"] or {}) if "encoding" in notes else {}
+    names: list[Any] = target.get("classes", list(range(n)))
     match target.get("kind"):
         case "bool":
             return np.array([name == "true" for name in names])

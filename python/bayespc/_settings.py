@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, cast
 
 from . import _core
 
@@ -60,20 +60,20 @@ def method_settings(method: object, n_draws: object, seed: int) -> Any:
 def rule_settings(rule: object) -> Settings:
     """Return the core's settings of an inference rule, given by name or as a mapping."""
     if isinstance(rule, Mapping):
-        return dict(rule)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return dict(cast("Mapping[str, Any]", rule))
     return json.loads(_core.rule_settings(choice("rule", rule, RULES)))
 
 
-def layer_sizes(value: object) -> list[int]:
+def layer_sizes(value: Any) -> list[int]:
     """Return the widths of the hidden layers."""
     name = "hidden_layer_sizes"
-    if isinstance(value, Integral) and not isinstance(value, bool):
+    if isinstance(value, Integral):
         return [integer(name, value, 1)]
     try:
-        widths = list(value)  # pyright: ignore[reportArgumentType, reportUnknownVariableType]
+        widths: list[object] = list(value)
     except TypeError:
         raise TypeError(f"{name} must be an integer or a sequence of integers; got {value!r}") from None
-    return [integer(name, width, 1) for width in widths]  # pyright: ignore[reportUnknownVariableType]
+    return [integer(name, width, 1) for width in widths]
 
 
 def model_settings(params: Mapping[str, Any], seed: int) -> Settings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, cast
 
 import numpy as np
@@ -9,9 +10,9 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import (
-    _check_sample_weight,  # pyright: ignore[reportPrivateUsage, reportUnknownVariableType]
-    check_array,  # pyright: ignore[reportUnknownVariableType]
-    validate_data,  # pyright: ignore[reportUnknownVariableType]
+    _check_sample_weight,
+    check_array,
+    validate_data,
 )
 
 Array = npt.NDArray[np.float64]
@@ -29,17 +30,16 @@ def checked_samples(estimator: object, X: ArrayLike) -> Samples:
 
 def checked_regression(estimator: object, X: ArrayLike, y: ArrayLike, reset: bool) -> tuple[Samples, Array]:
     """Return X and real-valued y of one or more columns."""
-    X, y = validate_data(
-        estimator, X, y, reset=reset, multi_output=True, y_numeric=True, **_X_RULES
-    )  # pyright: ignore[reportAssignmentType]
-    return cast(Samples, X), cast(Array, np.asarray(y, dtype=np.float64))
+    rules = _X_RULES | {"multi_output": True, "y_numeric": True}
+    X, y = cast("tuple[Any, Any]", validate_data(estimator, X, y, reset=reset, **rules))
+    return cast(Samples, X), np.asarray(y, dtype=np.float64)
 
 
 def checked_classification(
     estimator: object, X: ArrayLike, y: ArrayLike, reset: bool
 ) -> tuple[Samples, npt.NDArray[Any]]:
     """Return X and one column of class labels."""
-    X, y = validate_data(estimator, X, y, reset=reset, **_X_RULES)  # pyright: ignore[reportAssignmentType]
+    X, y = cast("tuple[Any, Any]", validate_data(estimator, X, y, reset=reset, **_X_RULES))
     check_classification_targets(y)
     return cast(Samples, X), cast("npt.NDArray[Any]", y)
 
@@ -65,7 +65,7 @@ def labels_of(y: ArrayLike) -> npt.NDArray[Any]:
 
 def seed_of(random_state: Any) -> int:
     """Return a seed: an integer is its own, anything else is drawn from."""
-    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
+    if isinstance(random_state, Integral):
         if random_state < 0:
             raise ValueError(f"random_state must be at least 0; got {random_state!r}")
         return int(random_state)

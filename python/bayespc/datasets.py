@@ -68,7 +68,7 @@ def make_aleatoric(n_samples: int = 200, *, random_state: Any = None) -> tuple[A
 
 
 def make_epistemic(n_samples: int = 100, *, random_state: Any = None) -> tuple[Array, Array]:
-    """Make a cubic seen on both sides of a gap: y = x³ + N(0, 9), 3 ≤ \\|x\\| ≤ 5.
+    """Make a cubic seen on both sides of a gap: y = x³ + N(0, 9), x in ±[3, 5].
 
     Parameters
     ----------
@@ -96,9 +96,7 @@ def uci_names() -> list[str]:
     return _core.uci_names()
 
 
-def load_uci(
-    name: str, *, folder: str | os.PathLike[str] | None = None, download: bool = True
-) -> Any:
+def load_uci(name: str, *, folder: str | os.PathLike[str] | None = None, download: bool = True) -> Any:
     """Load a regression data set of the UCI benchmark.
 
     It is looked for in `folder` (or the folder that the variable ``BAYESPC_DATA`` names), then in the user's
@@ -118,7 +116,8 @@ def load_uci(
     sklearn.utils.Bunch
         With ``data``, ``target``, ``feature_names`` and ``target_name``.
     """
-    X, y, feature_names, target_name = _core.uci(name, None if folder is None else os.fspath(folder), download)
+    where = None if folder is None else os.fspath(folder)
+    X, y, feature_names, target_name = _core.uci(name, where, download)
     return Bunch(data=X, target=y[:, 0], feature_names=feature_names, target_name=target_name)
 
 

@@ -82,9 +82,7 @@ def bands(
     return ax
 
 
-def decomposition(
-    model: BPCRegressor, X: ArrayLike, *, grid: ArrayLike | None = None, ax: Any = None
-) -> Any:
+def decomposition(model: BPCRegressor, X: ArrayLike, *, grid: ArrayLike | None = None, ax: Any = None) -> Any:
     """Draw aleatoric and epistemic standard deviation of a model of one feature.
 
     Parameters
@@ -145,9 +143,7 @@ def calibration(
     return ax
 
 
-def reliability(
-    model: BPCClassifier, X: ArrayLike, y: ArrayLike, *, n_bins: int = 10, ax: Any = None
-) -> Any:
+def reliability(model: BPCClassifier, X: ArrayLike, y: ArrayLike, *, n_bins: int = 10, ax: Any = None) -> Any:
     """Draw the accuracy of predictions against their confidence, in bins of equal width.
 
     Parameters
