@@ -94,16 +94,17 @@ class BPCEstimator(BaseEstimator):
         reports: list[dict[str, Any]] = json.loads(self.model_.reports)
         longest = max((len(report["loss"]) for report in reports), default=0)
         # Members may stop early; each epoch is averaged over those that ran it.
-        self.loss_curve_ = [
-            float(np.mean([report["loss"][epoch] for report in reports if epoch < len(report["loss"])]))
-            for epoch in range(longest)
-        ]
+        self.loss_curve_ = []
+        for epoch in range(longest):
+            losses: list[float] = [r["loss"][epoch] for r in reports if epoch < len(r["loss"])]
+            self.loss_curve_.append(sum(losses) / len(losses))
         self.validation_scores_ = [score for _, score in reports[0]["validation"]] if reports else []
         self.n_iter_ = max((report["epochs"] for report in reports), default=0)
 
     def _free_energy(self, X: Samples, target: Targets) -> float:
         parts = self.model_.free_energy(X, target, self._n_classes())
-        return float(np.mean(np.sum(parts[..., 0] - parts[..., 1], axis=1)))
+        totals: Array = (parts[..., 0] - parts[..., 1]).sum(axis=1)
+        return float(totals.mean())
 
     def _predictive(self, X: ArrayLike, method: str | None = None) -> _core.Predictive:
         check_is_fitted(self, "model_")
