@@ -69,6 +69,7 @@ pub mod network;
 pub mod optim;
 pub mod prediction;
 pub mod real;
+mod refit;
 pub mod scaling;
 pub mod special;
 pub mod training;
