@@ -20,6 +20,9 @@ pub enum Error {
         /// What would fit.
         expected: usize,
     },
+    /// The core library refused what it was given.
+    #[error(transparent)]
+    Core(#[from] bayespc::Error),
     /// A requested axis range is empty, not finite, or not positive on a logarithmic axis.
     #[error("{axis} range {low} to {high} of chart `{chart}` cannot be drawn")]
     Range {

@@ -308,13 +308,24 @@ impl Model {
         Predictive::mixture(members)?.unscale(&self.target_scaling.offset, &self.target_scaling.scale)
     }
 
-    /// Class probabilities, `K × n`.
+    /// Class probabilities, `K × n`, by the method of the settings.
     pub fn predict_probabilities<S: Real>(&self, input: MatRef<'_, S>) -> Result<Mat<f64>> {
+        self.predict_probabilities_by(input, self.settings.method)
+    }
+
+    /// Class probabilities, `K × n`, by another method.
+    pub fn predict_probabilities_by<S: Real>(
+        &self,
+        input: MatRef<'_, S>,
+        method: Method,
+    ) -> Result<Mat<f64>> {
         match self.task {
             Task::Regression => {
                 Err(Error::Conflict { first: "class probabilities", second: "a regression model" })
             }
-            Task::Classification { .. } => self.predict(input)?.class_probabilities(self.temperature),
+            Task::Classification { .. } => {
+                self.predict_by(input, method)?.class_probabilities(self.temperature)
+            }
         }
     }
 

@@ -3,11 +3,13 @@
 //! are written once, for all of them.
 
 mod bpc;
+mod random_features;
 
 use faer::MatRef;
 use rand::Rng;
 
 pub use bpc::{Bpc, Rule};
+pub use random_features::{RandomFeatures, RandomFeaturesSettings};
 
 use crate::data::Dataset;
 use crate::error::Result;

@@ -1,0 +1,130 @@
+//! The learners `evaluate` compares, behind one function: train on one part, predict the other.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use bayespc::data::{Dataset, one_hot};
+use bayespc::learners::{Learner, RandomFeatures, RandomFeaturesSettings};
+use bayespc::model::{Model, ModelSettings, Unwatched};
+use bayespc::scaling::Standardiser;
+use bayespc::training::{self, Silent, TrainingSettings};
+use bayespc_data::Targets;
+use clap::ValueEnum;
+use faer::Mat;
+
+use crate::input::Parts;
+use crate::scores::Predictions;
+
+/// What to train.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LearnerArg {
+    /// Bayesian predictive coding
+    Bpc,
+    /// One conjugate Bayesian layer on 300 random features
+    RandomFeatures,
+}
+
+/// Predictions of the test part, and how long they took.
+pub struct Timed {
+    /// Predictions, in the units of the data.
+    pub predictions: Predictions,
+    /// What targets were divided by in training.
+    pub scale: Vec<f64>,
+    /// Seconds to train.
+    pub seconds_fit: f64,
+    /// Seconds to predict.
+    pub seconds_predict: f64,
+}
+
+impl LearnerArg {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bpc => "bpc",
+            Self::RandomFeatures => "random-features",
+        }
+    }
+
+    /// Train on one part, predict the other.
+    pub fn train_and_predict(
+        self,
+        parts: &Parts,
+        classes: Option<&[String]>,
+        settings: &ModelSettings,
+    ) -> Result<Timed> {
+        match self {
+            Self::Bpc => train_model(parts, classes, settings),
+            Self::RandomFeatures => {
+                let features = RandomFeaturesSettings::default();
+                // One pass over all rows is exact.
+                let training =
+                    TrainingSettings { epochs: 0, validation_fraction: 0.0, patience: None, ..settings.training.clone() };
+                let settings = ModelSettings { training, ..settings.clone() };
+                train_learner(parts, classes, &settings, |d_input, n_targets| {
+                    let mut rng = training::init_rng(settings.training.seed);
+                    RandomFeatures::<f64>::new(&features, d_input, n_targets, &mut rng)
+                })
+            }
+        }
+    }
+}
+
+fn train_model(parts: &Parts, classes: Option<&[String]>, settings: &ModelSettings) -> Result<Timed> {
+    let start = Instant::now();
+    let targets = parts.train.model_targets(classes);
+    let model = Model::fit(parts.train.features.as_ref(), targets, None, settings, &mut Unwatched)?;
+    let seconds_fit = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let test = parts.test.features.as_ref();
+    let predictions = match classes {
+        None => Predictions::Values(model.predict(test)?),
+        Some(_) => Predictions::Probabilities(model.predict_probabilities(test)?),
+    };
+    Ok(Timed {
+        predictions,
+        scale: model.target_scaling().scale.clone(),
+        seconds_fit,
+        seconds_predict: start.elapsed().as_secs_f64(),
+    })
+}
+
+/// Any learner, on standardised inputs and targets (one-hot codes stay as they are).
+fn train_learner<L: Learner<f64> + Clone>(
+    parts: &Parts,
+    classes: Option<&[String]>,
+    settings: &ModelSettings,
+    start_learner: impl FnOnce(usize, usize) -> bayespc::Result<L>,
+) -> Result<Timed> {
+    let start = Instant::now();
+    let input_scaling = Standardiser::fit(parts.train.features.as_ref())?;
+    let input = input_scaling.apply(parts.train.features.as_ref())?;
+    let (target_scaling, target): (Standardiser, Mat<f64>) = match &parts.train.targets {
+        Targets::Regression(values) => {
+            let scaling = Standardiser::fit(values.as_ref())?;
+            let scaled = scaling.apply(values.as_ref())?;
+            (scaling, scaled)
+        }
+        Targets::Classification(labels) => {
+            let classes = classes.map_or(0, <[String]>::len);
+            (Standardiser::identity(classes), one_hot(labels, classes)?)
+        }
+    };
+    let data = Dataset::new(input.as_ref(), target.as_ref())?;
+    let mut learner = start_learner(input.nrows(), target.nrows())?;
+    training::fit(&mut learner, &data, &settings.training, &mut Silent)?;
+    let seconds_fit = start.elapsed().as_secs_f64();
+
+    let start = Instant::now();
+    let test = input_scaling.apply(parts.test.features.as_ref())?;
+    let predictive = learner.predict(test.as_ref(), settings.method)?;
+    let predictions = match classes {
+        None => Predictions::Values(predictive.unscale(&target_scaling.offset, &target_scaling.scale)?),
+        Some(_) => Predictions::Probabilities(predictive.class_probabilities(1.0)?),
+    };
+    Ok(Timed {
+        predictions,
+        scale: target_scaling.scale,
+        seconds_fit,
+        seconds_predict: start.elapsed().as_secs_f64(),
+    })
+}
