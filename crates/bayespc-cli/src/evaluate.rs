@@ -28,13 +28,15 @@ const FOLDS: usize = 5;
 /// Train and test on many splits of a table.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  bayespc evaluate yacht --max-splits 3
+  bayespc evaluate wine --max-splits 3
   bayespc evaluate flats.csv --target rent --folds 10 --learner random-features --json
   bayespc evaluate energy --data data --splits data/uci/energy/splits.csv --set members=3
 
 Named data sets use their 20 standard splits, other tables 5 folds. A splits file has no header; each line
 lists the test rows of one split, counted from 0 and separated by commas.
-Scores are means over splits ± standard errors; seconds are per split, on one thread.")]
+Scores are means over splits ± standard errors; seconds are per split.
+The baselines pc, backprop and bbb take network.hidden_layer_sizes, activation and init, and all of training;
+random-features takes nothing but the seed.")]
 pub struct EvaluateArgs {
     #[command(flatten)]
     table: TableArgs,
@@ -62,7 +64,7 @@ pub struct EvaluateArgs {
 
 /// Run the command.
 pub fn run(args: &EvaluateArgs) -> Result<()> {
-    let settings = args.settings.load()?;
+    let settings = args.settings.load_onto(|preset| args.learner.defaults(preset))?;
     let threads = match args.threads {
         None => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         Some(0) => return Err(usage("--threads 0: give at least 1")),

@@ -29,7 +29,7 @@ pub const DATA_NOTE: &str = "data";
 /// Learn a model from a table.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  bayespc fit yacht --out yacht.safetensors --report yacht.html
+  bayespc fit wine --out wine.safetensors --report wine.html
   bayespc fit flats.csv --target rent --set training.epochs=200 --set network.prior.col_var=1.0
   bayespc fit iris.csv --target species --config settings.toml --json
 

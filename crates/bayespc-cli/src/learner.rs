@@ -4,8 +4,12 @@ use std::time::Instant;
 
 use anyhow::Result;
 use bayespc::data::{Dataset, one_hot};
-use bayespc::learners::{Learner, RandomFeatures, RandomFeaturesSettings};
+use bayespc::learners::{
+    Backprop, BackpropSettings, BayesByBackprop, BayesByBackpropSettings, Learner, PredictiveCoding,
+    PredictiveCodingSettings, RandomFeatures, RandomFeaturesSettings,
+};
 use bayespc::model::{Model, ModelSettings, Unwatched};
+use bayespc::prediction::Method;
 use bayespc::scaling::Standardiser;
 use bayespc::training::{self, Silent, TrainingSettings};
 use bayespc_data::Targets;
@@ -20,6 +24,12 @@ use crate::scores::Predictions;
 pub enum LearnerArg {
     /// Bayesian predictive coding
     Bpc,
+    /// Predictive coding: point weights
+    Pc,
+    /// Backpropagation: point weights
+    Backprop,
+    /// Bayes by backprop: independent normal weights
+    Bbb,
     /// One conjugate Bayesian layer on 300 random features
     RandomFeatures,
 }
@@ -41,8 +51,22 @@ impl LearnerArg {
     pub fn name(self) -> &'static str {
         match self {
             Self::Bpc => "bpc",
+            Self::Pc => "pc",
+            Self::Backprop => "backprop",
+            Self::Bbb => "bbb",
             Self::RandomFeatures => "random-features",
         }
+    }
+
+    /// What the learner needs instead of the settings of Bayesian predictive coding: Bayes by backprop
+    /// learns slowly, in batches of 100, and is read by 20 draws, as in the paper.
+    pub fn defaults(self, mut settings: ModelSettings) -> ModelSettings {
+        if self == Self::Bbb {
+            settings.training.epochs = 400;
+            settings.training.batch_size = Some(100);
+            settings.method = Method::MonteCarlo { draws: 20, seed: 0, layer_noise: false };
+        }
+        settings
     }
 
     /// Train on one part, predict the other.
@@ -52,17 +76,25 @@ impl LearnerArg {
         classes: Option<&[String]>,
         settings: &ModelSettings,
     ) -> Result<Timed> {
+        let (network, seed) = (&settings.network, settings.training.seed);
+        let rng = &mut training::init_rng(seed);
         match self {
             Self::Bpc => train_model(parts, classes, settings),
+            Self::Pc => train_learner(parts, classes, settings, |d, k| {
+                PredictiveCoding::<f64>::new(network, &PredictiveCodingSettings::default(), d, k, rng)
+            }),
+            Self::Backprop => train_learner(parts, classes, settings, |d, k| {
+                Backprop::<f64>::new(network, &BackpropSettings::default(), d, k, rng)
+            }),
+            Self::Bbb => train_learner(parts, classes, settings, |d, k| {
+                BayesByBackprop::<f64>::new(network, &BayesByBackpropSettings::default(), d, k, rng)
+            }),
             Self::RandomFeatures => {
-                let features = RandomFeaturesSettings::default();
-                // One pass over all rows is exact.
-                let training =
-                    TrainingSettings { epochs: 0, validation_fraction: 0.0, patience: None, ..settings.training.clone() };
+                // Its posterior is exact: finishing is all the training there is.
+                let training = TrainingSettings { epochs: 0, seed, ..TrainingSettings::default() };
                 let settings = ModelSettings { training, ..settings.clone() };
-                train_learner(parts, classes, &settings, |d_input, n_targets| {
-                    let mut rng = training::init_rng(settings.training.seed);
-                    RandomFeatures::<f64>::new(&features, d_input, n_targets, &mut rng)
+                train_learner(parts, classes, &settings, |d, k| {
+                    RandomFeatures::<f64>::new(&RandomFeaturesSettings::default(), d, k, rng)
                 })
             }
         }

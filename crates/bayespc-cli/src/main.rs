@@ -13,6 +13,7 @@ mod learner;
 mod output;
 mod predict;
 mod progress;
+mod reproduce;
 mod scores;
 mod settings;
 mod threads;
@@ -24,7 +25,7 @@ use clap::{Parser, Subcommand};
 /// Bayesian predictive coding: networks that learn by local, closed-form updates and know what they do not know
 #[derive(Debug, Parser)]
 #[command(name = "bayespc", version, after_help = "Start here:
-  bayespc fit yacht --report yacht.html
+  bayespc fit wine --report wine.html
   bayespc fit flats.csv --target rent --out rent.safetensors
   bayespc predict rent.safetensors new-flats.csv")]
 struct Cli {
@@ -42,6 +43,8 @@ enum Command {
     Evaluate(Box<evaluate::EvaluateArgs>),
     /// Show what is in a model file
     Inspect(inspect::InspectArgs),
+    /// Make the paper's figures and tables, and the ablation
+    Reproduce(reproduce::ReproduceArgs),
     /// List or fetch public data sets
     Data(data::DataArgs),
 }
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Command::Predict(args) => predict::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        Command::Reproduce(args) => reproduce::run(&args),
         Command::Data(args) => data::run(&args),
     };
     match result {

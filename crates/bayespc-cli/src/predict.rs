@@ -246,7 +246,10 @@ impl PredictionTable<'_> {
         // Shortest text that reads back as the same number.
         let text = |value: f64| format!("{value:?}");
         if matches!(self.model.task(), Task::Classification { .. }) {
-            let probabilities = self.model.predict_probabilities_by(features, self.method)?;
+            let probabilities = {
+                let predictive = self.model.predict_by(features, self.method)?;
+                predictive.class_probabilities(self.model.temperature())?
+            };
             let row = |j: usize| {
                 let column: Vec<f64> = probabilities.col(j).iter().copied().collect();
                 let best = (1..column.len()).fold(0, |best, k| if column[k] > column[best] { k } else { best });

@@ -42,10 +42,15 @@ pub enum Preset {
 impl SettingsArgs {
     /// The settings, checked.
     pub fn load(&self) -> Result<ModelSettings> {
-        let preset = match self.preset {
+        self.load_onto(|preset| preset)
+    }
+
+    /// The settings, checked, where `adapt` changes what the preset leaves to file and flags.
+    pub fn load_onto(&self, adapt: impl FnOnce(ModelSettings) -> ModelSettings) -> Result<ModelSettings> {
+        let preset = adapt(match self.preset {
             Preset::Feedback => ModelSettings::default(),
             Preset::Paper => ModelSettings::paper(),
-        };
+        });
         let mut value = Value::try_from(&preset).context("the preset cannot be written as TOML")?;
         if let Some(path) = &self.config {
             read_config(&mut value, path)?;

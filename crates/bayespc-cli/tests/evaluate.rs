@@ -49,7 +49,7 @@ fn values_are_summarised_under_the_agreed_keys() {
 fn classes_are_summarised_under_the_agreed_keys() {
     let sandbox = Sandbox::new();
     sandbox.write("spots.csv", spots(60));
-    for learner in ["bpc", "random-features"] {
+    for learner in ["bpc", "pc", "backprop", "bbb", "random-features"] {
         let line = format!("evaluate spots.csv --target colour --learner {learner} --json {QUICK}");
         let json: Value = serde_json::from_str(&sandbox.ok(&line)).unwrap();
         assert_eq!(keys(&json), sorted(&["accuracy", "nll", "ece"]));
@@ -118,7 +118,7 @@ fn a_named_data_set_that_is_nowhere_says_what_to_do() {
 #[test]
 fn every_help_teaches_with_an_example() {
     let sandbox = Sandbox::new();
-    for command in ["", "fit", "predict", "evaluate", "inspect", "data", "data list", "data fetch"] {
+    for command in ["", "fit", "predict", "evaluate", "inspect", "reproduce", "data", "data list", "data fetch"] {
         let text = sandbox.ok(&format!("{command} --help"));
         assert!(text.contains("\n  bayespc "), "no example in {command} --help");
     }

@@ -8,6 +8,33 @@ use crate::records::Unit;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// Learning or predicting failed.
+    #[error("{run}: {source}")]
+    Learning {
+        /// Data set and learner.
+        run: String,
+        /// What went wrong.
+        source: bayespc::Error,
+    },
+    /// Data could not be had.
+    #[error(transparent)]
+    Data(#[from] bayespc_data::Error),
+    /// An experiment's specification cannot be read.
+    #[error("specification of {experiment}: {source}")]
+    Spec {
+        /// Which experiment.
+        experiment: String,
+        /// What the parser says.
+        source: Box<toml::de::Error>,
+    },
+    /// A specification names a learner it does not define.
+    #[error("specification of {experiment}: learner `{learner}` is not defined")]
+    UnknownLearner {
+        /// Which experiment.
+        experiment: String,
+        /// Which learner.
+        learner: String,
+    },
     /// Two lists that belong together differ in length.
     #[error("{what} of `{label}` has {found} values, expected {expected}")]
     Length {
@@ -20,9 +47,9 @@ pub enum Error {
         /// What would fit.
         expected: usize,
     },
-    /// The core library refused what it was given.
+    /// Predictions could not be scored.
     #[error(transparent)]
-    Core(#[from] bayespc::Error),
+    Scoring(#[from] bayespc::Error),
     /// A requested axis range is empty, not finite, or not positive on a logarithmic axis.
     #[error("{axis} range {low} to {high} of chart `{chart}` cannot be drawn")]
     Range {

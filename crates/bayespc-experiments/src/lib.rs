@@ -1,16 +1,23 @@
 //! The paper's figures and table, and the benchmark table, from run to page.
 //!
 //! ```text
-//! runs ─▶ records (tidy CSV, one line per measured value) ─▶ plot (SVG) ─▶ report (one HTML page)
+//! spec (TOML) ─▶ run: task, learner ─▶ records (tidy CSV, one line per measured value) ─▶ plot (SVG) ─▶ report (one HTML page)
 //! ```
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod error;
 pub mod fit_report;
+pub mod learner;
 mod markup;
 pub mod plot;
 pub mod records;
 pub mod report;
+mod reproduce;
+pub mod run;
+pub mod spec;
+mod synthetic_panels;
+pub mod task;
 
 pub use error::{Error, Result};
+pub use reproduce::{Experiment, reproduce};

@@ -122,8 +122,14 @@ impl<T: Real> Cholesky<T> {
 
     /// A⁻¹ = L⁻ᵀ L⁻¹, exactly symmetric.
     pub fn inverse(&self) -> Mat<T> {
-        let root = self.inverse_lower();
         let mut inverse = Mat::zeros(self.dim(), self.dim());
+        self.inverse_into(&mut Mat::zeros(self.dim(), self.dim()), &mut inverse);
+        inverse
+    }
+
+    /// A⁻¹ into `inverse`, with `root` as room for L⁻¹; both `n × n`.
+    pub fn inverse_into(&self, root: &mut Mat<T>, inverse: &mut Mat<T>) {
+        triangular_inverse::invert_lower_triangular(root.as_mut(), self.lower.as_ref(), Par::Seq);
         triangular::matmul(
             inverse.as_mut(),
             BlockStructure::TriangularLower,
@@ -136,7 +142,6 @@ impl<T: Real> Cholesky<T> {
             Par::Seq,
         );
         mirror_lower(inverse.as_mut());
-        inverse
     }
 }
 
@@ -210,6 +215,11 @@ pub fn scaled_identity(n: usize, c: f64) -> Mat<f64> {
     Mat::from_fn(n, n, |i, j| if i == j { c } else { 0.0 })
 }
 
+/// dst ← src in another working precision.
+pub fn cast_into<S: Real, T: Real>(dst: &mut Mat<T>, src: MatRef<'_, S>) {
+    faer::zip!(dst, src).for_each(|faer::unzip!(dst, src)| *dst = T::lit(src.as_f64()));
+}
+
 /// The same matrix in another working precision.
 pub fn cast<S: Real, T: Real>(a: MatRef<'_, S>) -> Mat<T> {
     Mat::from_fn(a.nrows(), a.ncols(), |i, j| T::lit(a[(i, j)].as_f64()))
@@ -217,9 +227,30 @@ pub fn cast<S: Real, T: Real>(a: MatRef<'_, S>) -> Mat<T> {
 
 /// Largest eigenvalue of a symmetric positive semi-definite matrix, by power iteration.
 ///
-/// The result approaches λ_max from below; at the returned accuracy (relative 1e-3) a gradient step of
-/// 1/λ stays far from the limit 2/λ_max.
+/// The result approaches λ_max from below and is at least 0.8 λ_max, so that a gradient step of 1/λ stays
+/// below the limit 2/λ_max.
 pub fn largest_eigenvalue<T: Real>(a: MatRef<'_, T>) -> T {
+    let estimate = power_iteration(a);
+    if !(estimate.is_finite() && estimate > T::zero()) {
+        return estimate;
+    }
+    // The iteration may settle on another eigenvector when its start hardly meets the leading one. A factor
+    // of λI − A exists only for λ > λ_max and tells.
+    let bound = T::lit(1.25) * estimate;
+    let gap = Mat::from_fn(a.nrows(), a.ncols(), |i, j| {
+        let own = if i == j { bound } else { T::zero() };
+        own - a[(i, j)]
+    });
+    if Cholesky::new(gap.as_ref(), "the gap to the largest eigenvalue").is_ok() {
+        return estimate;
+    }
+    a.self_adjoint_eigenvalues(faer::Side::Lower)
+        .ok()
+        .and_then(|ascending| ascending.last().copied())
+        .unwrap_or(estimate)
+}
+
+fn power_iteration<T: Real>(a: MatRef<'_, T>) -> T {
     let n = a.nrows();
     // A start without symmetry, so that it is not orthogonal to the leading eigenvector by accident.
     let mut v = Mat::from_fn(n, 1, |i, _| T::one() + T::lit(0.1) * T::lit(((i * 7 + 3) % 11) as f64));
@@ -280,5 +311,13 @@ mod tests {
     fn power_iteration_finds_the_largest_eigenvalue() {
         let a = Mat::from_fn(5, 5, |i, j| if i == j { 1.0 + i as f64 } else { 0.0 });
         assert_relative_eq!(largest_eigenvalue(a.as_ref()), 5.0, max_relative = 1e-2);
+    }
+
+    #[test]
+    fn the_largest_eigenvalue_is_found_from_a_start_orthogonal_to_its_vector() {
+        // I + 10 u uᵀ with u orthogonal to the start (1.3, 2).
+        let u = [2.0 / 5.69_f64.sqrt(), -1.3 / 5.69_f64.sqrt()];
+        let a = Mat::from_fn(2, 2, |i, j| f64::from(i == j) + 10.0 * u[i] * u[j]);
+        assert_relative_eq!(largest_eigenvalue(a.as_ref()), 11.0, max_relative = 1e-12);
     }
 }

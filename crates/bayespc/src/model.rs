@@ -105,7 +105,7 @@ pub enum Targets<'a> {
 }
 
 impl Targets<'_> {
-    fn task(&self) -> Task {
+    pub(crate) fn task(&self) -> Task {
         match *self {
             Self::Values(_) => Task::Regression,
             Self::Classes { classes, .. } => Task::Classification { classes },
@@ -120,7 +120,7 @@ impl Targets<'_> {
         }
     }
 
-    fn scaled(&self, scaling: &Standardiser) -> Result<Mat<f64>> {
+    pub(crate) fn scaled(&self, scaling: &Standardiser) -> Result<Mat<f64>> {
         match *self {
             Self::Values(values) => {
                 crate::data::check_finite("target", values)?;
@@ -308,24 +308,13 @@ impl Model {
         Predictive::mixture(members)?.unscale(&self.target_scaling.offset, &self.target_scaling.scale)
     }
 
-    /// Class probabilities, `K × n`, by the method of the settings.
+    /// Class probabilities, `K × n`.
     pub fn predict_probabilities<S: Real>(&self, input: MatRef<'_, S>) -> Result<Mat<f64>> {
-        self.predict_probabilities_by(input, self.settings.method)
-    }
-
-    /// Class probabilities, `K × n`, by another method.
-    pub fn predict_probabilities_by<S: Real>(
-        &self,
-        input: MatRef<'_, S>,
-        method: Method,
-    ) -> Result<Mat<f64>> {
         match self.task {
             Task::Regression => {
                 Err(Error::Conflict { first: "class probabilities", second: "a regression model" })
             }
-            Task::Classification { .. } => {
-                self.predict_by(input, method)?.class_probabilities(self.temperature)
-            }
+            Task::Classification { .. } => self.predict(input)?.class_probabilities(self.temperature),
         }
     }
 
@@ -360,6 +349,11 @@ impl Model {
     /// Number of target columns, or classes.
     pub fn n_targets(&self) -> usize {
         self.target_scaling.dim()
+    }
+
+    /// Temperature τ of the class probabilities.
+    pub fn temperature(&self) -> f64 {
+        self.temperature
     }
 
     /// Scaling of the inputs.
@@ -397,7 +391,7 @@ impl Model {
         &mut self.notes
     }
 
-    fn check_input<S: Real>(&self, input: MatRef<'_, S>) -> Result<()> {
+    pub(crate) fn check_input<S: Real>(&self, input: MatRef<'_, S>) -> Result<()> {
         crate::network::check_input(input, self.n_features())?;
         crate::data::check_finite("input", input)
     }
@@ -427,12 +421,7 @@ fn train<T: Real>(
     if let Some(weights) = weights {
         data = data.with_weights(weights)?;
     }
-    let shared = SharedProgress {
-        progress: Mutex::new(progress),
-        done: AtomicU64::new(0),
-        stopped: AtomicBool::new(false),
-        members: settings.members as u64,
-    };
+    let shared = SharedProgress::new(progress, settings.members);
     let trained: Vec<(Member, TrainingReport)> = (0..settings.members)
         .into_par_iter()
         .map(|m| train_member(&data, m, settings, &mut &shared))
@@ -462,11 +451,23 @@ pub(crate) fn member_seed(seed: u64, member: usize) -> u64 {
     seed.wrapping_add((member as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15))
 }
 
-struct SharedProgress<'a> {
+/// One progress for members that train in parallel.
+pub(crate) struct SharedProgress<'a> {
     progress: Mutex<&'a mut dyn Progress>,
     done: AtomicU64,
     stopped: AtomicBool,
     members: u64,
+}
+
+impl<'a> SharedProgress<'a> {
+    pub(crate) fn new(progress: &'a mut dyn Progress, members: usize) -> Self {
+        Self {
+            progress: Mutex::new(progress),
+            done: AtomicU64::new(0),
+            stopped: AtomicBool::new(false),
+            members: members as u64,
+        }
+    }
 }
 
 impl<T: Real> Observer<T> for &SharedProgress<'_> {

@@ -317,13 +317,11 @@ fn held_out(n: usize, fraction: f64) -> Result<usize> {
 }
 
 /// Mean log density of held-out samples by a finished copy of the learner.
-pub fn held_out_density<T: Real, L: Learner<T> + Clone>(
-    learner: &L,
+pub fn held_out_density<T: Real>(
+    learner: &dyn Learner<T>,
     train: &Dataset<'_, T>,
     validation: &Dataset<'_, T>,
 ) -> Result<f64> {
-    let mut copy = learner.clone();
-    copy.finish(train)?;
-    let predictive = copy.predict(validation.input(), Method::Linearised)?;
+    let predictive = learner.finished_copy(train)?.predict(validation.input(), Method::Linearised)?;
     metrics::log_predictive_density(&predictive, cast(validation.target()).as_ref())
 }

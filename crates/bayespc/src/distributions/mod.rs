@@ -3,6 +3,7 @@
 pub mod matrix_normal;
 pub mod matrix_normal_wishart;
 pub mod stats;
+mod stats_bytes;
 pub mod student_t;
 pub mod wishart;
 

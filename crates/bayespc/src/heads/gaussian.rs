@@ -1,7 +1,7 @@
 //! Gaussian head: y = a + noise with one covariance Σ_L for all inputs (the paper's output).
 //!
 //! ```text
-//! t = y ,   w = 1 ,   g = e / mean(e²) ,   e = y − a
+//! t = y ,   w = 1 ,   g = e / mean(e²) ,   e = y − a          the mean by sample weights
 //! ```
 //!
 //! The feedback uses the precision of the batch's own residual: it is right from the first step, while the
@@ -34,18 +34,26 @@ impl Head for Gaussian {
         vec![Block { rows: n_targets, prior, random_start: true, unit_noise: false }]
     }
 
-    fn respond(&self, activity: MatRef<'_, f64>, target: MatRef<'_, f64>, response: &mut Response) {
+    fn respond(
+        &self,
+        activity: MatRef<'_, f64>,
+        target: MatRef<'_, f64>,
+        sample_weights: Option<&[f64]>,
+        response: &mut Response,
+    ) {
         response.targets.copy_from(target);
         response.weights.fill(1.0);
-        let mut square = 0.0;
+        let (mut square, mut count) = (0.0, 0.0);
         for j in 0..target.ncols() {
+            let weight = sample_weights.map_or(1.0, |w| w[j]);
             for i in 0..target.nrows() {
                 let error = target[(i, j)] - activity[(i, j)];
                 response.feedback[(i, j)] = error;
-                square += error * error;
+                square += weight * (error * error);
             }
+            count += weight * target.nrows() as f64;
         }
-        let precision = 1.0 / (square / (target.nrows() * target.ncols()) as f64).max(EXACT);
+        let precision = 1.0 / (square / count).max(EXACT);
         faer::zip!(&mut response.feedback).for_each(|faer::unzip!(g)| *g *= precision);
     }
 

@@ -80,8 +80,15 @@ pub trait Head: Send + Sync {
     /// Blocks of the output activity for `n_targets` target columns.
     fn blocks(&self, n_targets: usize, prior: &PriorSettings) -> Vec<Block>;
 
-    /// Working targets, weights and feedback at output activity a for targets y.
-    fn respond(&self, activity: MatRef<'_, f64>, target: MatRef<'_, f64>, response: &mut Response);
+    /// Working targets, weights and feedback at output activity a for targets y. `sample_weights` matter to
+    /// what a head learns from the batch as a whole; they are not part of the response's weights.
+    fn respond(
+        &self,
+        activity: MatRef<'_, f64>,
+        target: MatRef<'_, f64>,
+        sample_weights: Option<&[f64]>,
+        response: &mut Response,
+    );
 
     /// A column r_k of a root of the output curvature: Σ_k r_k r_kᵀ = −⟨∂² log p / ∂a²⟩ for every sample.
     /// `precision_root` is the lower factor of the output layer's ⟨Σ_L⁻¹⟩. Fills `seed` (`d_activity × n`).

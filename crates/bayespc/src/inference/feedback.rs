@@ -20,7 +20,7 @@ use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::heads::Response;
 use crate::learning::Schedule;
-use crate::linalg::{Cholesky, cast, mirror_lower, product_into, symmetric_product_into, trace};
+use crate::linalg::{Cholesky, cast_into, inner, mirror_lower, product_into, symmetric_product_into, trace};
 use crate::network::{Activities, Network};
 use crate::real::Real;
 
@@ -91,8 +91,17 @@ pub struct Feedback<T: Real> {
     activity: Mat<f64>,
     target: Mat<f64>,
     response: Response,
-    damped: Vec<(Mat<f64>, Cholesky)>,
+    damped: Vec<Damped>,
     inv_damped: Vec<Mat<T>>,
+}
+
+/// A_l, and room for its factor and inverse.
+#[derive(Clone, Debug)]
+struct Damped {
+    matrix: Mat<f64>,
+    factor: Cholesky,
+    root: Mat<f64>,
+    inverse: Mat<f64>,
 }
 
 /// The samples of one parallel task.
@@ -247,6 +256,7 @@ impl<T: Real> Feedback<T> {
         network.settings().head.head().respond(
             self.activity.as_ref(),
             self.target.as_ref(),
+            batch.weights(),
             &mut self.response,
         );
         for chunk in &mut self.chunks {
@@ -265,9 +275,10 @@ impl<T: Real> Feedback<T> {
         let share = rate / batch.total_weight();
         if self.damped.is_empty() {
             for cov in &self.covariance {
-                let start = Mat::<f64>::identity(cov.nrows(), cov.nrows());
-                let factor = Cholesky::new(start.as_ref(), "the feedback covariance")?;
-                self.damped.push((start, factor));
+                let matrix = Mat::<f64>::identity(cov.nrows(), cov.nrows());
+                let factor = Cholesky::new(matrix.as_ref(), "the feedback covariance")?;
+                let (root, inverse) = (matrix.clone(), matrix.clone());
+                self.damped.push(Damped { matrix, factor, root, inverse });
             }
         }
         for (l, cov) in self.covariance.iter_mut().enumerate() {
@@ -278,13 +289,14 @@ impl<T: Real> Feedback<T> {
             }
             let d = cov.nrows();
             let ridge = correction * settings.damping * trace(cov.as_ref()) / d as f64 + 1e-12;
-            let (damped, factor) = &mut self.damped[l];
+            let Damped { matrix: damped, factor, root, inverse } = &mut self.damped[l];
             faer::zip!(&mut *damped, &*cov).for_each(|faer::unzip!(a, c)| *a = correction * *c);
             for i in 0..d {
                 damped[(i, i)] += ridge;
             }
             factor.refactor(damped.as_ref(), "the feedback covariance")?;
-            self.inv_damped[l] = cast(factor.inverse().as_ref());
+            factor.inverse_into(root, inverse);
+            cast_into(&mut self.inv_damped[l], inverse.as_ref());
         }
         Ok(())
     }
@@ -304,12 +316,13 @@ impl<T: Real> Feedback<T> {
             }
         });
         for l in 0..inv_damped.len() {
-            let (mut square, mut size) = (0.0, 0usize);
+            let (mut square, mut size) = (0.0, 0.0);
             for chunk in &self.chunks {
-                square += crate::linalg::inner(chunk.errors[l].as_ref(), chunk.errors[l].as_ref()).as_f64();
-                size += chunk.errors[l].nrows() * chunk.errors[l].ncols();
+                let (chunk_square, weight) = chunk.squared_error(l);
+                square += chunk_square;
+                size += weight * chunk.errors[l].nrows() as f64;
             }
-            let rms = (square / size as f64).sqrt();
+            let rms = (square / size).sqrt();
             let shrink = T::lit((settings.trust / (rms + 1e-30)).min(1.0));
             for chunk in &mut self.chunks {
                 faer::zip!(&mut chunk.activities.post[l], &chunk.errors[l])
@@ -339,6 +352,20 @@ impl<T: Real> Chunk<T> {
             upstream: hidden.iter().map(|&d| Mat::zeros(d + 1, n)).collect(),
             outer: hidden.iter().map(|&d| Mat::zeros(d, d)).collect(),
             weights: None,
+        }
+    }
+
+    /// Σ w ‖ε_l‖² and Σ w.
+    fn squared_error(&self, l: usize) -> (f64, f64) {
+        let error = self.errors[l].as_ref();
+        match &self.weights {
+            None => (inner(error, error).as_f64(), error.ncols() as f64),
+            Some(weights) => {
+                let square = (0..error.ncols())
+                    .map(|j| weights[j] * inner(error.subcols(j, 1), error.subcols(j, 1)).as_f64())
+                    .sum();
+                (square, weights.iter().sum())
+            }
         }
     }
 

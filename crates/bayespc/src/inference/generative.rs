@@ -15,7 +15,7 @@ use super::clamp::Clamp;
 use super::optimiser::ActivityOptimiser;
 use super::relaxation::{RelaxationReport, RelaxationSettings, Relaxer, Sweep};
 use crate::distributions::standard_normal;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::linalg::{Cholesky, cast};
 use crate::network::{Activities, Network};
 use crate::prediction::Predictive;
@@ -74,6 +74,14 @@ pub fn impute<T: Real>(
     weight_uncertainty: f64,
 ) -> Result<Imputed<T>> {
     crate::network::check_input(input, network.d_input())?;
+    if target.nrows() != network.n_targets() {
+        return Err(Error::Shape {
+            what: "target",
+            axis: "columns",
+            found: target.nrows(),
+            expected: network.n_targets(),
+        });
+    }
     let settings = RelaxationSettings {
         steps: 200,
         tolerance: 1e-9,

@@ -215,8 +215,23 @@ impl<T: Real> Relaxer<T> {
                 layer.precision = cast(scaled_identity(layer.precision.nrows(), p).as_ref());
             }
         }
-        let rates = rates(&layers, settings, network.settings().input_var);
-        Ok(Self { layers, activation: network.settings().activation, rates, settings: settings.clone() })
+        let (activation, input_var) = (network.settings().activation, network.settings().input_var);
+        Self::from_expectations(layers, activation, settings, input_var)
+    }
+
+    /// Relax with these expectations, whoever has learned them; precisions are taken as they are.
+    pub fn from_expectations(
+        layers: Vec<Expectations<T>>,
+        activation: Activation,
+        settings: &RelaxationSettings,
+        input_var: f64,
+    ) -> Result<Self> {
+        settings.validate()?;
+        if layers.is_empty() {
+            return Err(Error::Empty { what: "the list of layers to relax" });
+        }
+        let rates = rates(&layers, settings, input_var);
+        Ok(Self { layers, activation, rates, settings: settings.clone() })
     }
 
     /// M, ⟨Σ⁻¹⟩ and V of every layer, as relaxation uses them.

@@ -220,6 +220,12 @@ impl<T: Real> Learner<T> for Bpc<T> {
         }
     }
 
+    fn finished_copy(&self, data: &Dataset<'_, T>) -> Result<Box<dyn Learner<T>>> {
+        let mut copy = self.clone();
+        copy.finish(data)?;
+        Ok(Box::new(copy))
+    }
+
     fn mean_network(&self) -> Result<PointNetwork<T>> {
         self.network.mean_network()
     }

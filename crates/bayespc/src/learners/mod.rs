@@ -1,14 +1,35 @@
 //! Learners are siblings under one trait: each learns from batches, gives its mean network, and draws a
 //! network from its posterior (a point learner knows only one). Training, prediction, metrics and figures
 //! are written once, for all of them.
+//!
+//! | learner                | activities                 | weights                                            |
+//! |------------------------|----------------------------|----------------------------------------------------|
+//! | [`Bpc`]                | feedback, or relaxation    | matrix normal Wishart posterior, conjugate update  |
+//! | [`PredictiveCoding`]   | relaxation, unit precision | a point, by the gradient of the same energy        |
+//! | [`Backprop`]           | forward pass               | a point, by the gradient of the squared error      |
+//! | [`BayesByBackprop`]    | forward pass               | independent normals, by reparametrised gradients   |
+//! | [`RandomFeatures`]     | forward pass               | random below, exact conjugate posterior on top     |
+//!
+//! The middle three are the paper's baselines. They share the backward pass (`backward`), the parallel run over
+//! fixed chunks of samples (`chunks`), and what a single network needs (`point`).
 
+mod backprop;
+mod backward;
+mod bayes_by_backprop;
 mod bpc;
+mod chunks;
+mod point;
+mod predictive_coding;
 mod random_features;
 
 use faer::MatRef;
 use rand::Rng;
 
+pub use backprop::{Backprop, BackpropSettings};
+pub use bayes_by_backprop::{BayesByBackprop, BayesByBackpropSettings, VariationalGradients};
 pub use bpc::{Bpc, Rule};
+pub use point::ResidualNoise;
+pub use predictive_coding::{PAPER_WEIGHT_DECAY, PredictiveCoding, PredictiveCodingSettings};
 pub use random_features::{RandomFeatures, RandomFeaturesSettings};
 
 use crate::data::Dataset;
@@ -41,6 +62,9 @@ pub trait Learner<T: Real>: Send + Sync {
 
     /// Settle on the data trained on; training may go on afterwards.
     fn finish(&mut self, data: &Dataset<'_, T>) -> Result<()>;
+
+    /// A copy that has settled, to measure while training goes on.
+    fn finished_copy(&self, data: &Dataset<'_, T>) -> Result<Box<dyn Learner<T>>>;
 
     /// The network at the posterior mean.
     fn mean_network(&self) -> Result<PointNetwork<T>>;

@@ -188,6 +188,12 @@ impl<T: Real> Learner<T> for RandomFeatures<T> {
         self.infer(&stats)
     }
 
+    fn finished_copy(&self, data: &Dataset<'_, T>) -> Result<Box<dyn Learner<T>>> {
+        let mut copy = self.clone();
+        copy.finish(data)?;
+        Ok(Box::new(copy))
+    }
+
     fn mean_network(&self) -> Result<PointNetwork<T>> {
         Ok(self.point(cast(self.posterior.mean()), self.posterior.expected_covariance()?))
     }

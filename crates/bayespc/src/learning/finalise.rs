@@ -125,7 +125,12 @@ fn statistics<T: Real>(network: &Network<T>, data: &Dataset<'_, T>, span: std::o
         let top = activities.post.len() - 1;
         let mut response = Response::zeros(network.output().d_activity(), network.output().blocks().len(), n);
         let target: Mat<f64> = cast(data.target().subcols(start, n));
-        head.respond(cast(activities.post[top].as_ref()).as_ref(), target.as_ref(), &mut response);
+        head.respond(
+            cast(activities.post[top].as_ref()).as_ref(),
+            target.as_ref(),
+            data.weights().map(|w| &w[start..start + n]),
+            &mut response,
+        );
         activities.post[top] = cast(response.targets.as_ref());
         stats.accumulate(
             &activities,

@@ -22,7 +22,8 @@ pub struct Hebbian {
     output: Vec<SufficientStats>,
     pre: Vec<Mat<f64>>,
     post: Vec<Mat<f64>>,
-    weighted: Vec<Mat<f64>>,
+    weighted_pre: Vec<Mat<f64>>,
+    weighted_post: Vec<Mat<f64>>,
 }
 
 impl Hebbian {
@@ -34,7 +35,8 @@ impl Hebbian {
             output: network.output().blocks().iter().map(|l| zero(l.d_post(), l.d_pre())).collect(),
             pre: Vec::new(),
             post: Vec::new(),
-            weighted: Vec::new(),
+            weighted_pre: Vec::new(),
+            weighted_post: Vec::new(),
         }
     }
 
@@ -63,10 +65,9 @@ impl Hebbian {
             match sample_weights {
                 None => accumulate(stats, pre, pre, post, post),
                 Some(weights) => {
-                    let weighted_pre = weighted_copy(&mut self.weighted[l], pre, |j| weights[j]);
-                    let weighted_post =
-                        Mat::from_fn(post.nrows(), post.ncols(), |i, j| weights[j] * post[(i, j)]);
-                    accumulate(stats, pre, weighted_pre, post, weighted_post.as_ref());
+                    let weighted_pre = weighted_copy(&mut self.weighted_pre[l], pre, |j| weights[j]);
+                    let weighted_post = weighted_copy(&mut self.weighted_post[l], post, |j| weights[j]);
+                    accumulate(stats, pre, weighted_pre, post, weighted_post);
                 }
             }
             stats.count += count;
@@ -78,9 +79,13 @@ impl Hebbian {
             let post = self.post[top].subrows(start, stats.d_post());
             start += stats.d_post();
             let weight = |j: usize| block_weights[(b, j)] * sample_weights.map_or(1.0, |w| w[j]);
-            let weighted_pre = weighted_copy(&mut self.weighted[top], pre, weight);
-            let weighted_post = Mat::from_fn(post.nrows(), post.ncols(), |i, j| weight(j) * post[(i, j)]);
-            accumulate(stats, pre, weighted_pre, post, weighted_post.as_ref());
+            if (0..pre.ncols()).all(|j| weight(j) == 1.0) {
+                accumulate(stats, pre, pre, post, post);
+            } else {
+                let weighted_pre = weighted_copy(&mut self.weighted_pre[top], pre, weight);
+                let weighted_post = weighted_copy(&mut self.weighted_post[top], post, weight);
+                accumulate(stats, pre, weighted_pre, post, weighted_post);
+            }
             stats.count += count;
         }
     }
@@ -119,7 +124,8 @@ impl Hebbian {
             let like = |parts: &[Mat<T>]| parts.iter().map(|m| Mat::zeros(m.nrows(), m.ncols())).collect();
             self.pre = like(&activities.pre);
             self.post = like(&activities.post);
-            self.weighted = like(&activities.pre);
+            self.weighted_pre = like(&activities.pre);
+            self.weighted_post = like(&activities.post);
         }
         let copies =
             self.pre.iter_mut().zip(&activities.pre).chain(self.post.iter_mut().zip(&activities.post));
@@ -129,18 +135,19 @@ impl Hebbian {
     }
 }
 
+/// Columns of `source` times their weights, in the top rows of a buffer.
 fn weighted_copy<'a>(
-    copy: &'a mut Mat<f64>,
+    buffer: &'a mut Mat<f64>,
     source: MatRef<'_, f64>,
     weight: impl Fn(usize) -> f64,
 ) -> MatRef<'a, f64> {
     for j in 0..source.ncols() {
         let w = weight(j);
         for i in 0..source.nrows() {
-            copy[(i, j)] = w * source[(i, j)];
+            buffer[(i, j)] = w * source[(i, j)];
         }
     }
-    copy.as_ref()
+    buffer.subrows(0, source.nrows())
 }
 
 /// Lower triangles of Σ w φφᵀ and Σ w zzᵀ, and Σ w zφᵀ.

@@ -179,6 +179,10 @@ fn activate(
     let slopes: Vec<f64> = (0..d)
         .map(|i| activation_moments::moments(activation, mean[(i, 0)], covariance[(i, i)]).gain)
         .collect();
-    let out_noise = Mat::from_fn(d, d, |i, j| slopes[i] * noise[(i, j)] * slopes[j]);
+    // The noise is a part of the covariance, so it drops the entries that the rule drops.
+    let out_noise = Mat::from_fn(d, d, |i, j| match rule {
+        CovarianceRule::Diagonal if i != j => 0.0,
+        _ => slopes[i] * noise[(i, j)] * slopes[j],
+    });
     Ok(State { mean: out_mean, covariance: out_covariance, noise: out_noise })
 }

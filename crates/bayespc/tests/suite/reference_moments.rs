@@ -6,7 +6,7 @@ use serde_json::Value;
 
 fn rows(name: &str) -> Vec<Vec<f64>> {
     let table: Value =
-        serde_json::from_str(include_str!("reference/relu_moments.json")).expect("a table of numbers");
+        serde_json::from_str(include_str!("../reference/relu_moments.json")).expect("a table of numbers");
     let rows: Vec<Vec<f64>> = serde_json::from_value(table[name].clone()).expect("a table of numbers");
     assert!(!rows.is_empty());
     rows

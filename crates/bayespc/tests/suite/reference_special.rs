@@ -7,7 +7,7 @@ use bayespc::special::{
 use serde_json::Value;
 
 fn table() -> Value {
-    serde_json::from_str(include_str!("reference/special.json")).expect("valid JSON")
+    serde_json::from_str(include_str!("../reference/special.json")).expect("valid JSON")
 }
 
 /// JSON has no infinity: it is the string "inf".

@@ -1,0 +1,44 @@
+# Two commands do all set-up: `make demo` and `make test`. Everything else is for developers.
+
+DATA ?= $(firstword $(wildcard ../shared/data))
+export BAYESPC_DATA ?= $(abspath $(DATA))
+OUT ?= out
+
+.PHONY: demo test check lint rust python wheel figures bench clean
+
+demo: ## fit the built-in wine table, print metrics, write a model file and a report
+	@mkdir -p $(OUT)
+	cargo run --release --quiet -p bayespc-cli -- fit wine --target quality --out $(OUT)/wine.safetensors --report $(OUT)/wine.html
+	@echo "model: $(OUT)/wine.safetensors   report: $(OUT)/wine.html"
+
+test: lint rust python ## everything CI runs
+
+check: test
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet --exclude bayespc-python
+
+rust:
+	cargo test --workspace --quiet
+
+python: ## the package in .venv, its tests, types and examples
+	sh scripts/python-env.sh --dev
+	.venv/bin/ruff check python examples
+	.venv/bin/pyright
+	.venv/bin/python -m pytest -q python
+
+wheel: ## dist/*.whl
+	sh scripts/python-env.sh
+	.venv/bin/maturin build --release --quiet --interpreter .venv/bin/python --out dist
+
+figures: ## every figure and table of the paper; hours without QUICK=1
+	cargo run --release --quiet -p bayespc-cli -- reproduce all --out $(OUT) $(if $(QUICK),--quick)
+
+bench:
+	cargo bench -p bayespc
+
+clean:
+	rm -rf $(OUT) dist .venv
+	cargo clean

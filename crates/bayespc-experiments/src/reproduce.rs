@@ -1,0 +1,373 @@
+//! One command, one page: every figure and table of the paper, from specification to HTML.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use bayespc_data::DataSource;
+
+use crate::error::{Error, Result};
+use crate::plot::{DotPlot, DotSeries, Line, Panel, dot_figure, figure};
+use crate::records::{Estimate, Records, mean_sd, mean_se};
+use crate::report::{Block, Report, Section};
+use crate::run::run;
+use crate::spec::Spec;
+use crate::synthetic_panels;
+
+/// What can be reproduced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Experiment {
+    /// Accuracy against epochs.
+    Figure1,
+    /// Density against epochs, and the two kinds of uncertainty.
+    Figure2,
+    /// Six data sets, error and density.
+    Table1,
+    /// What each open choice of the print does.
+    Ablation,
+}
+
+impl Experiment {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Figure1, Self::Figure2, Self::Table1, Self::Ablation];
+
+    /// Name on the command line and of the output files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Figure1 => "figure1",
+            Self::Figure2 => "figure2",
+            Self::Table1 => "table1",
+            Self::Ablation => "ablation",
+        }
+    }
+
+    /// Its specification, as shipped.
+    pub fn specification(self) -> &'static str {
+        match self {
+            Self::Figure1 => include_str!("../specs/figure1.toml"),
+            Self::Figure2 => include_str!("../specs/figure2.toml"),
+            Self::Table1 => include_str!("../specs/table1.toml"),
+            Self::Ablation => include_str!("../specs/ablation.toml"),
+        }
+    }
+}
+
+/// Run an experiment into `out` and return the page it wrote. Beside it lie the records and figures. Units
+/// whose records are already there are not run again.
+pub fn reproduce(
+    experiment: Experiment,
+    quick: bool,
+    data: &DataSource,
+    out: &Path,
+    progress: &(dyn Fn(usize, usize, &str) + Sync),
+) -> Result<PathBuf> {
+    std::fs::create_dir_all(out).map_err(file(out))?;
+    let name = experiment.name();
+    let spec = Spec::parse(name, experiment.specification())?;
+    let spec = if quick { spec.quick() } else { spec };
+    let records_path = out.join(if quick { format!("{name}-quick.csv") } else { format!("{name}.csv") });
+    let records = run(&spec, quick, data, &records_path, progress)?;
+    let mut sections = match experiment {
+        Experiment::Figure1 => curves(&spec, &records, &FIGURE1)?,
+        Experiment::Figure2 => {
+            let mut sections = curves(&spec, &records, &FIGURE2)?;
+            let svg = synthetic_panels::figure()?;
+            sections.push(Section {
+                heading: "Aleatoric and epistemic uncertainty".to_owned(),
+                blocks: vec![Block::Figure { svg, caption: SYNTHETIC_CAPTION.to_owned() }],
+            });
+            sections
+        }
+        Experiment::Table1 => vec![table1(&spec, &records)?],
+        Experiment::Ablation => vec![ablation(&spec, &records)],
+    };
+    write_figures(name, &sections, out)?;
+    sections.push(Section {
+        heading: "Settings".to_owned(),
+        blocks: vec![
+            Block::KeyValues(vec![
+                ("program".to_owned(), format!("bayespc {}", env!("CARGO_PKG_VERSION"))),
+                (
+                    "records".to_owned(),
+                    records_path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+                ),
+                ("seeds".to_owned(), "100 × split + seed, for weights, shuffles and draws".to_owned()),
+                ("quick".to_owned(), quick.to_string()),
+            ]),
+            Block::Code(experiment.specification().to_owned()),
+        ],
+    });
+    let report = Report {
+        title: format!("bayespc: {name}"),
+        subtitle: if quick {
+            "quick run: fewer seeds, splits and epochs".to_owned()
+        } else {
+            "full run".to_owned()
+        },
+        sections,
+    };
+    let page = out.join(format!("{name}.html"));
+    std::fs::write(&page, report.to_html()).map_err(file(&page))?;
+    Ok(page)
+}
+
+const SYNTHETIC_CAPTION: &str = "Left: noise that grows with the input, learned by a variance node; the band is \
+    the 95 % interval of the noise alone. Right: y = x³ with a gap in the data; the band is the 95 % interval of \
+    what the network does not know.";
+
+/// What to draw of the records of a curve experiment: metric, axis label, logarithmic?
+type Metrics = [(&'static str, &'static str, bool)];
+
+const FIGURE1: [(&str, &str, bool); 2] =
+    [("mse", "test MSE (standardised)", true), ("accuracy", "test accuracy", false)];
+const FIGURE2: [(&str, &str, bool); 2] =
+    [("rmse", "test RMSE", false), ("lpd", "test log predictive density (standardised)", false)];
+
+fn curves(spec: &Spec, records: &Records, metrics: &Metrics) -> Result<Vec<Section>> {
+    let mut panels = Vec::new();
+    let mut rows = Vec::new();
+    for run in &spec.runs {
+        for &(metric, label, log) in metrics {
+            let mut lines = Vec::new();
+            for name in &run.learners {
+                let curve: Vec<(u32, Estimate)> = records
+                    .group_by(|r| {
+                        (r.metric == metric && r.dataset == run.dataset && &r.learner == name)
+                            .then_some(r.epoch?)
+                    })
+                    .into_iter()
+                    .map(|(epoch, values)| (epoch, mean_sd(&values)))
+                    .collect();
+                let Some((last_epoch, last)) = curve.last() else { continue };
+                rows.push(vec![
+                    run.dataset.clone(),
+                    spec.learners[name].label.clone(),
+                    metric.to_owned(),
+                    curve.iter().find(|(e, _)| *e == 1).map_or_else(String::new, |(_, v)| format!("{v:.4}")),
+                    format!("{last:.4}"),
+                    last_epoch.to_string(),
+                ]);
+                let band = |sign: f64| {
+                    curve
+                        .iter()
+                        .map(|(_, v)| v.mean + sign * if v.spread.is_finite() { v.spread } else { 0.0 })
+                        .collect()
+                };
+                lines.push(Line {
+                    label: spec.learners[name].label.clone(),
+                    x: curve.iter().map(|(e, _)| f64::from(*e)).collect(),
+                    y: curve.iter().map(|(_, v)| v.mean).collect(),
+                    band: Some((band(-1.0), band(1.0))),
+                    ..Line::default()
+                });
+            }
+            if !lines.is_empty() {
+                let floor = (metric == "accuracy").then_some((0.5, 1.0));
+                panels.push(Panel {
+                    title: run.dataset.replace('_', " "),
+                    x_label: "epoch".to_owned(),
+                    y_label: label.to_owned(),
+                    y_log: log,
+                    y_range: floor.filter(|_| run.dataset == "mnist" || run.dataset == "two_moons"),
+                    lines,
+                    ..Panel::default()
+                });
+            }
+        }
+    }
+    let count = panels.len().max(1);
+    let svg = figure(&panels, count, 420 * count as u32, 460)?;
+    Ok(vec![Section {
+        heading: "Learning curves".to_owned(),
+        blocks: vec![
+            Block::Figure {
+                svg,
+                caption: "Mean and one standard deviation over seeds or splits.".to_owned(),
+            },
+            table(
+                "Mean ± standard deviation",
+                &["data", "learner", "metric", "after epoch 1", "at the end", "epochs"],
+                rows,
+            ),
+        ],
+    }])
+}
+
+fn table(caption: &str, header: &[&str], rows: Vec<Vec<String>>) -> Block {
+    Block::Table {
+        caption: caption.to_owned(),
+        header: header.iter().map(|&h| h.to_owned()).collect(),
+        rows,
+        highlight: Vec::new(),
+    }
+}
+
+/// The paper's Table 1: data set, then LPD and RMSE of BBB and of BPC.
+const PAPER: [(&str, [f64; 4]); 6] = [
+    ("yacht", [1.02, 2.16, 0.75, 2.08]),
+    ("concrete", [-0.77, 6.03, -0.59, 5.60]),
+    ("wine", [-8.93, 0.64, -2.49, 0.60]),
+    ("housing", [-0.56, 2.81, -0.49, 2.62]),
+    ("power", [-0.39, 4.11, -0.14, 4.13]),
+    ("energy", [0.33, 1.86, 0.28, 1.51]),
+];
+
+fn estimate(records: &Records, dataset: &str, learner: &str, metric: &str) -> Option<Estimate> {
+    let groups = records
+        .group_by(|r| (r.dataset == dataset && r.learner == learner && r.metric == metric).then_some(()));
+    groups.get(&()).map(|values| mean_se(values))
+}
+
+fn show(value: Option<Estimate>) -> String {
+    value.map_or_else(String::new, |v| format!("{v:.3}"))
+}
+
+fn table1(spec: &Spec, records: &Records) -> Result<Section> {
+    let mut rows = Vec::new();
+    let mut errors: Vec<DotSeries> = Vec::new();
+    let mut densities: Vec<DotSeries> = Vec::new();
+    for (name, learner) in &spec.learners {
+        let series = |metric: &str| {
+            let values: Vec<Option<Estimate>> =
+                spec.runs.iter().map(|run| estimate(records, &run.dataset, name, metric)).collect();
+            DotSeries {
+                label: learner.label.clone(),
+                values: values.iter().map(|v| v.map_or(f64::NAN, |v| v.mean)).collect(),
+                errors: Some(values.iter().map(|v| v.map_or(f64::NAN, |v| v.spread)).collect()),
+                ..DotSeries::default()
+            }
+        };
+        errors.push(series("rmse"));
+        densities.push(series("lpd"));
+    }
+    for run in &spec.runs {
+        // ll = lpd − log(scale): the difference of the two is the scale the paper's numbers need.
+        let shift = run.learners.first().and_then(|l| {
+            Some(
+                estimate(records, &run.dataset, l, "ll")?.mean
+                    - estimate(records, &run.dataset, l, "lpd")?.mean,
+            )
+        });
+        if let Some((_, paper)) = PAPER.iter().find(|(name, _)| *name == run.dataset) {
+            for (label, lpd, rmse) in
+                [("BBB, as printed", paper[0], paper[1]), ("BPC, as printed", paper[2], paper[3])]
+            {
+                let ll = shift.map_or_else(String::new, |shift| format!("{:.2}", lpd + shift));
+                rows.push(vec![
+                    run.dataset.clone(),
+                    label.to_owned(),
+                    format!("{rmse:.2}"),
+                    format!("{lpd:.2}"),
+                    ll,
+                    String::new(),
+                ]);
+            }
+        }
+        for name in &run.learners {
+            let value = |metric: &str| show(estimate(records, &run.dataset, name, metric));
+            rows.push(vec![
+                run.dataset.clone(),
+                spec.learners[name].label.clone(),
+                value("rmse"),
+                value("lpd"),
+                value("ll"),
+                value("coverage_90"),
+            ]);
+        }
+    }
+    let groups: Vec<String> = spec.runs.iter().map(|run| run.dataset.clone()).collect();
+    let plots = [
+        DotPlot {
+            title: "RMSE (original units)".to_owned(),
+            value_label: "RMSE".to_owned(),
+            value_log: true,
+            groups: groups.clone(),
+            series: errors,
+            ..DotPlot::default()
+        },
+        DotPlot {
+            title: "Log predictive density".to_owned(),
+            value_label: "LPD (standardised)".to_owned(),
+            value_range: Some((-4.0, 3.0)),
+            groups,
+            series: densities,
+            ..DotPlot::default()
+        },
+    ];
+    let svg = dot_figure(&plots, 2, 1100, 560)?;
+    Ok(Section {
+        heading: "Table 1".to_owned(),
+        blocks: vec![
+            table(
+                "Mean ± standard error over splits. RMSE and LL in original units, LPD on standardised targets as the paper prints it.",
+                &["data", "learner", "RMSE", "LPD", "LL", "90 % coverage"],
+                rows,
+            ),
+            Block::Figure { svg, caption: "The same as a picture; bars are standard errors.".to_owned() },
+        ],
+    })
+}
+
+fn ablation(spec: &Spec, records: &Records) -> Section {
+    let mut rows = Vec::new();
+    let mut datasets: Vec<String> = spec
+        .runs
+        .iter()
+        .map(|run| if run.relu_inputs { format!("{}+relu", run.dataset) } else { run.dataset.clone() })
+        .collect();
+    datasets.dedup();
+    for dataset in &datasets {
+        let Some(run) = spec.runs.iter().find(|run| dataset.starts_with(&run.dataset)) else { continue };
+        for name in &run.learners {
+            let value = |metric: &str| estimate(records, dataset, name, metric);
+            if let Some(rmse) = value("rmse") {
+                rows.push(vec![
+                    dataset.clone(),
+                    spec.learners[name].label.clone(),
+                    show(Some(rmse)),
+                    show(value("ll")),
+                    show(value("coverage_90")),
+                ]);
+            }
+        }
+    }
+    Section {
+        heading: "Ablation".to_owned(),
+        blocks: vec![
+            Block::Text("`+relu` passes the standardised inputs through the activation first, as the model of the print has it (f applied to z_0).".to_owned()),
+            table("Mean ± standard error over splits, original units.", &["data", "setting", "RMSE", "LL", "90 % coverage"], rows),
+        ],
+    }
+}
+
+/// Every figure also as a file of its own, and every table as Markdown.
+fn write_figures(name: &str, sections: &[Section], out: &Path) -> Result<()> {
+    let (mut figures, mut markdown) = (0, String::new());
+    for block in sections.iter().flat_map(|section| &section.blocks) {
+        match block {
+            Block::Figure { svg, .. } => {
+                figures += 1;
+                let path = out.join(format!("{name}-{figures}.svg"));
+                std::fs::write(&path, svg).map_err(file(&path))?;
+            }
+            Block::Table { caption, header, rows, .. } => {
+                let _ = writeln!(
+                    markdown,
+                    "{caption}\n\n| {} |\n|{}|",
+                    header.join(" | "),
+                    "---|".repeat(header.len() - 1) + "---"
+                );
+                for row in rows {
+                    let _ = writeln!(markdown, "| {} |", row.join(" | "));
+                }
+                markdown.push('\n');
+            }
+            _ => {}
+        }
+    }
+    let path = out.join(format!("{name}.md"));
+    std::fs::write(&path, markdown).map_err(file(&path))
+}
+
+fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
+    move |source| Error::File { path: path.to_owned(), source }
+}

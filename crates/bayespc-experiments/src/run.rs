@@ -1,0 +1,206 @@
+//! Running a specification: every unit (data set, learner, split, seed) trains once and leaves its records.
+//!
+//! Units run in parallel, are written whole as they finish, and are skipped if their records are there: an
+//! interrupted run goes on where it stopped.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use bayespc::data::Dataset;
+use bayespc::learners::Learner;
+use bayespc::linalg::cast;
+use bayespc::training::{self, Control, EpochReport, Observer, TrainingSettings};
+use bayespc::{Real, metrics};
+use bayespc_data::DataSource;
+use faer::Mat;
+use rayon::prelude::*;
+
+use crate::error::Result;
+use crate::records::{Record, RecordFile, Records, Unit};
+use crate::spec::{LearnerSpec, Measure, RunSpec, Spec};
+use crate::task::{Source, Task, learning};
+
+/// Run what is missing of `spec` into `path`, and return all its records. `progress` hears of units done.
+pub fn run(
+    spec: &Spec,
+    quick: bool,
+    data: &DataSource,
+    path: &Path,
+    progress: &(dyn Fn(usize, usize, &str) + Sync),
+) -> Result<Records> {
+    let file = Mutex::new(RecordFile::open(path)?);
+    let units: usize = spec.runs.iter().map(|run| run.learners.len() * run.splits * run.seeds).sum();
+    let done = Mutex::new(0);
+    for run in &spec.runs {
+        let source = Source::load(&run.dataset, data)?;
+        let mut work = Vec::new();
+        for split in 0..run.splits {
+            for seed in 0..run.seeds {
+                for name in &run.learners {
+                    let dataset =
+                        if run.relu_inputs { format!("{}+relu", run.dataset) } else { run.dataset.clone() };
+                    let unit = Unit {
+                        experiment: spec.name.clone(),
+                        dataset,
+                        learner: name.clone(),
+                        split: split as u32,
+                        seed: seed as u64,
+                    };
+                    work.push((unit, &spec.learners[name]));
+                }
+            }
+        }
+        work.into_par_iter().try_for_each(|(unit, learner)| -> Result<()> {
+            let known = lock(&file).records().is_complete(&unit);
+            if !known {
+                let records = if run.single_precision {
+                    train::<f32>(run, learner, &source, &unit, quick)?
+                } else {
+                    train::<f64>(run, learner, &source, &unit, quick)?
+                };
+                lock(&file).append(&records)?;
+            }
+            let mut count = lock(&done);
+            *count += 1;
+            progress(*count, units, &format!("{} {}", unit.dataset, learner.label));
+            Ok(())
+        })?;
+    }
+    Records::read(path)
+}
+
+/// A poisoned lock means another unit panicked; its records are whole all the same.
+fn lock<G>(mutex: &Mutex<G>) -> std::sync::MutexGuard<'_, G> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn train<T: Real>(
+    run: &RunSpec,
+    spec: &LearnerSpec,
+    source: &Source,
+    unit: &Unit,
+    quick: bool,
+) -> Result<Vec<Record>> {
+    let name = format!("{} on {} (split {}, seed {})", spec.label, unit.dataset, unit.split, unit.seed);
+    let rows = if quick { run.quick_rows } else { None };
+    let mut task = source.task::<T>(unit.split as usize, unit.seed, rows)?;
+    if run.relu_inputs {
+        for inputs in [&mut task.train.0, &mut task.test.0] {
+            faer::zip!(inputs).for_each(|faer::unzip!(x)| *x = x.max(T::zero()));
+        }
+    }
+    let seed = 100 * u64::from(unit.split) + unit.seed;
+    let settings = TrainingSettings {
+        epochs: spec.epochs.unwrap_or(run.epochs),
+        batch_size: run.batch_size.map(|size| spec.batch_size.unwrap_or(size)),
+        seed,
+        ..TrainingSettings::default()
+    };
+    let train = Dataset::new(task.train.0.as_ref(), task.train.1.as_ref()).map_err(learning(&name))?;
+    let mut learner = spec
+        .learner
+        .start::<T>(
+            &run.network(),
+            train.input().nrows(),
+            train.target().nrows(),
+            &mut training::init_rng(seed),
+        )
+        .map_err(learning(&name))?;
+    let mut recorder = Recorder { run, spec, task: &task, train: &train, unit, records: Vec::new() };
+    if run.measure != Measure::End {
+        recorder.measure(0, &learner).map_err(learning(&name))?;
+    }
+    let start = Instant::now();
+    training::fit(&mut learner, &train, &settings, &mut recorder).map_err(learning(&name))?;
+    let seconds = start.elapsed().as_secs_f64();
+    let mut records = recorder.records;
+    if run.measure == Measure::End {
+        records = end_records(spec, &task, unit, &learner, seconds).map_err(learning(&name))?;
+    }
+    Ok(records)
+}
+
+/// Records the test error while training runs.
+struct Recorder<'a, T: Real> {
+    run: &'a RunSpec,
+    spec: &'a LearnerSpec,
+    task: &'a Task<T>,
+    train: &'a Dataset<'a, T>,
+    unit: &'a Unit,
+    records: Vec<Record>,
+}
+
+impl<T: Real> Recorder<'_, T> {
+    fn measure(&mut self, epoch: usize, learner: &dyn Learner<T>) -> bayespc::Result<()> {
+        let epoch = Some(epoch as u32);
+        if self.run.measure == Measure::DensityCurve {
+            let finished = learner.finished_copy(self.train)?;
+            let predictive = finished.predict(self.task.test.0.as_ref(), self.spec.method)?;
+            let target: Mat<f64> = cast(self.task.test.1.as_ref());
+            let rmse = metrics::rmse(predictive.mean().as_ref(), target.as_ref())?;
+            let density = metrics::log_predictive_density(&predictive, target.as_ref())?;
+            self.records.push(self.unit.record(epoch, "rmse", rmse * self.task.target_scale));
+            self.records.push(self.unit.record(epoch, "lpd", density));
+            return Ok(());
+        }
+        let output: Mat<f64> = cast(learner.mean_network()?.forward(self.task.test.0.as_ref())?.as_ref());
+        let (metric, value) = match &self.task.labels {
+            Some(labels) => ("accuracy", metrics::accuracy(output.as_ref(), labels)?),
+            None => {
+                let target: Mat<f64> = cast(self.task.test.1.as_ref());
+                ("mse", metrics::rmse(output.as_ref(), target.as_ref())?.powi(2))
+            }
+        };
+        self.records.push(self.unit.record(epoch, metric, value));
+        Ok(())
+    }
+}
+
+impl<T: Real> Observer<T> for Recorder<'_, T> {
+    fn epoch(&mut self, report: &EpochReport, learner: &dyn Learner<T>) -> bayespc::Result<Control> {
+        let due = match self.run.measure {
+            Measure::Curve => true,
+            Measure::DensityCurve => is_checkpoint(report.epoch) || report.epoch == report.epochs,
+            Measure::End => false,
+        };
+        if due {
+            self.measure(report.epoch, learner)?;
+        }
+        Ok(Control::Continue)
+    }
+}
+
+/// 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, …
+fn is_checkpoint(epoch: usize) -> bool {
+    let mut scale = 1;
+    while scale * 10 <= epoch {
+        scale *= 10;
+    }
+    let leading = epoch as f64 / scale as f64;
+    [1.0, 1.5, 2.0, 3.0, 5.0, 7.0].contains(&leading)
+}
+
+fn end_records<T: Real>(
+    spec: &LearnerSpec,
+    task: &Task<T>,
+    unit: &Unit,
+    learner: &dyn Learner<T>,
+    seconds: f64,
+) -> bayespc::Result<Vec<Record>> {
+    let start = Instant::now();
+    let predictive = learner.predict(task.test.0.as_ref(), spec.method)?;
+    let seconds_predict = start.elapsed().as_secs_f64();
+    let target: Mat<f64> = cast(task.test.1.as_ref());
+    let lpd = metrics::log_predictive_density(&predictive, target.as_ref())?;
+    let values = [
+        ("rmse", metrics::rmse(predictive.mean().as_ref(), target.as_ref())? * task.target_scale),
+        ("lpd", lpd),
+        ("ll", lpd - task.target_scale.ln()),
+        ("crps", metrics::mean_crps(&predictive, target.as_ref())? * task.target_scale),
+        ("coverage_90", metrics::interval_coverage(&predictive, target.as_ref(), 0.9)?),
+        ("seconds_fit", seconds),
+        ("seconds_predict", seconds_predict),
+    ];
+    Ok(values.into_iter().map(|(metric, value)| unit.record(None, metric, value)).collect())
+}

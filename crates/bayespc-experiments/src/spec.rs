@@ -1,0 +1,123 @@
+//! Specifications: what to train on what, in TOML.
+
+use std::collections::BTreeMap;
+
+use bayespc::network::NetworkSettings;
+use bayespc::prediction::Method;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::learner::LearnerSettings;
+
+/// An experiment: runs over data sets, and the learners they name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// Name of the experiment.
+    pub name: String,
+    /// The runs.
+    pub runs: Vec<RunSpec>,
+    /// Learners by name.
+    pub learners: BTreeMap<String, LearnerSpec>,
+}
+
+/// One data set with the learners to train on it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunSpec {
+    /// `yacht`, …, `two_moons` or `mnist`.
+    pub dataset: String,
+    /// Widths of the hidden layers.
+    pub hidden_layer_sizes: Vec<usize>,
+    /// Passes over the data.
+    pub epochs: usize,
+    /// Samples per batch; the full batch if not given.
+    pub batch_size: Option<usize>,
+    /// Number of standard splits.
+    #[serde(default = "one")]
+    pub splits: usize,
+    /// Number of seeds.
+    #[serde(default = "one")]
+    pub seeds: usize,
+    /// What to measure.
+    pub measure: Measure,
+    /// Names of learners.
+    pub learners: Vec<String>,
+    /// Activities in single precision.
+    #[serde(default)]
+    pub single_precision: bool,
+    /// Pass standardised inputs through ReLU first, as an ablation.
+    #[serde(default)]
+    pub relu_inputs: bool,
+    /// Epochs of a quick run.
+    pub quick_epochs: Option<usize>,
+    /// Training images of a quick run.
+    pub quick_rows: Option<usize>,
+}
+
+fn one() -> usize {
+    1
+}
+
+/// What a run records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// The mean network's test error after every epoch.
+    Curve,
+    /// Test error and density after epochs 1, 2, 3, 5, 7, 10, …
+    DensityCurve,
+    /// Everything, once at the end.
+    End,
+}
+
+/// A learner with what it calls itself and how it predicts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LearnerSpec {
+    /// Name in tables and legends.
+    pub label: String,
+    /// Which learner.
+    pub learner: LearnerSettings,
+    /// How it predicts.
+    #[serde(default)]
+    pub method: Method,
+    /// Epochs, where they differ from the run's.
+    pub epochs: Option<usize>,
+    /// Batch size, where it differs from the run's; never given to a full-batch run.
+    pub batch_size: Option<usize>,
+}
+
+impl Spec {
+    /// Read a specification.
+    pub fn parse(name: &str, text: &str) -> Result<Self> {
+        let spec: Self = toml::from_str(text)
+            .map_err(|source| Error::Spec { experiment: name.to_owned(), source: Box::new(source) })?;
+        for learner in spec.runs.iter().flat_map(|run| &run.learners) {
+            if !spec.learners.contains_key(learner) {
+                return Err(Error::UnknownLearner { experiment: name.to_owned(), learner: learner.clone() });
+            }
+        }
+        Ok(spec)
+    }
+
+    /// The same in minutes: two splits, two seeds, fewer epochs and rows.
+    pub fn quick(mut self) -> Self {
+        for run in &mut self.runs {
+            run.splits = run.splits.min(2);
+            run.seeds = run.seeds.min(2);
+            run.epochs = run.quick_epochs.unwrap_or(run.epochs);
+        }
+        for learner in self.learners.values_mut() {
+            learner.epochs = learner.epochs.map(|epochs| epochs.div_ceil(4));
+        }
+        self
+    }
+}
+
+impl RunSpec {
+    /// Shape of the network.
+    pub fn network(&self) -> NetworkSettings {
+        NetworkSettings { hidden_layer_sizes: self.hidden_layer_sizes.clone(), ..NetworkSettings::default() }
+    }
+}

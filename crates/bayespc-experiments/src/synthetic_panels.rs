@@ -1,0 +1,129 @@
+//! The last two panels of Figure 2: a variance node on noise that depends on the input, and posterior spread
+//! where there are no data.
+
+use bayespc::heads::{HeadSettings, VarianceNode};
+use bayespc::model::{Model, ModelSettings, Targets, Unwatched};
+use bayespc::network::NetworkSettings;
+use bayespc::prediction::{Method, Predictive};
+use bayespc::training::TrainingSettings;
+use bayespc_data::synthetic::{self, Curve};
+use faer::Mat;
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+
+use crate::error::Result;
+use crate::plot::{Color, Line, Panel, Scatter};
+use crate::task::learning;
+
+/// Samples of each task.
+const SAMPLES: usize = 500;
+
+/// Half width of a 95 % interval in standard deviations.
+const WIDTH: f64 = 1.959_963_984_540_054;
+
+/// Both panels side by side.
+pub fn figure() -> Result<String> {
+    let mut rng = ChaCha8Rng::seed_from_u64(0);
+    let noisy = synthetic::aleatoric(SAMPLES, &mut rng);
+    let gap = synthetic::epistemic(SAMPLES / 5, &mut rng);
+    let aleatoric = panel(
+        "Aleatoric",
+        &noisy,
+        HeadSettings::VarianceNode(VarianceNode::default()),
+        (-0.75, 0.75),
+        synthetic::aleatoric_mean,
+        Predictive::aleatoric_variance,
+        0,
+    )?;
+    let epistemic = panel(
+        "Epistemic",
+        &gap,
+        HeadSettings::default(),
+        (-7.0, 7.0),
+        synthetic::epistemic_mean,
+        Predictive::epistemic_variance,
+        10,
+    )?;
+    crate::plot::figure(&[aleatoric, epistemic], 2, 1000, 460)
+}
+
+fn panel(
+    title: &str,
+    data: &Curve,
+    head: HeadSettings,
+    (low, high): (f64, f64),
+    truth: fn(f64) -> f64,
+    variance: fn(&Predictive) -> Mat<f64>,
+    draws: usize,
+) -> Result<Panel> {
+    let settings = ModelSettings {
+        network: NetworkSettings { hidden_layer_sizes: vec![100], head, ..NetworkSettings::default() },
+        training: TrainingSettings { epochs: 200, ..TrainingSettings::default() },
+        ..ModelSettings::default()
+    };
+    let model = Model::fit(
+        data.features.as_ref(),
+        Targets::Values(data.targets.as_ref()),
+        None,
+        &settings,
+        &mut Unwatched,
+    )
+    .map_err(learning(title))?;
+    let places = 201;
+    let x: Vec<f64> =
+        (0..places).map(|k| low + (high - low) * f64::from(k) / f64::from(places - 1)).collect();
+    let grid = Mat::from_fn(1, x.len(), |_, j| x[j]);
+    let predictive = model.predict(grid.as_ref()).map_err(learning(title))?;
+    let (mean, spread) = (predictive.mean(), variance(&predictive));
+    let row = |values: &Mat<f64>| (0..x.len()).map(|j| values[(0, j)]).collect::<Vec<f64>>();
+    let edge =
+        |sign: f64| (0..x.len()).map(|j| mean[(0, j)] + sign * WIDTH * spread[(0, j)].sqrt()).collect();
+    let mut lines = vec![
+        Line {
+            label: "prediction, 95 % band".to_owned(),
+            x: x.clone(),
+            y: row(&mean),
+            band: Some((edge(-1.0), edge(1.0))),
+            color: Some(Color::Blue),
+            ..Line::default()
+        },
+        Line {
+            label: "truth".to_owned(),
+            x: x.clone(),
+            y: x.iter().map(|&x| truth(x)).collect(),
+            dashed: true,
+            color: Some(Color::Black),
+            ..Line::default()
+        },
+    ];
+    if draws > 0 {
+        let method = Method::MonteCarlo { draws, seed: 1, layer_noise: false };
+        let drawn = model.predict_by(grid.as_ref(), method).map_err(learning(title))?;
+        for component in drawn.components() {
+            lines.push(Line {
+                label: "posterior draws".to_owned(),
+                x: x.clone(),
+                y: row(&component.mean),
+                color: Some(Color::SkyBlue),
+                ..Line::default()
+            });
+        }
+    }
+    let points = (0..data.features.ncols()).map(|j| (data.features[(0, j)], data.targets[(0, j)]));
+    let (px, py) = points.filter(|(x, _)| (low..=high).contains(x)).unzip();
+    Ok(Panel {
+        title: title.to_owned(),
+        x_label: "x".to_owned(),
+        y_label: "y".to_owned(),
+        x_range: Some((low, high)),
+        lines,
+        scatters: vec![Scatter {
+            label: "data".to_owned(),
+            x: px,
+            y: py,
+            color: Some(Color::Grey),
+            ..Scatter::default()
+        }],
+        ..Panel::default()
+    })
+}

@@ -1,0 +1,126 @@
+//! A task: standardised training and test data of one split, ready for any learner.
+
+use bayespc::Real;
+use bayespc::data::one_hot;
+use bayespc::linalg::cast;
+use bayespc::scaling::Standardiser;
+use bayespc_data::{DataSource, Mnist, Split, load_mnist, load_uci, standard_splits, synthetic};
+use faer::{Mat, MatRef};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+
+use crate::error::{Error, Result};
+
+/// Points in each part of a synthetic task.
+const SYNTHETIC: usize = 1000;
+
+/// Noise of the two moons.
+const MOON_NOISE: f64 = 0.1;
+
+/// Data of which splits are made.
+pub enum Source {
+    /// A regression table, `d × n` and `1 × n`.
+    Table(Mat<f64>, Mat<f64>),
+    /// Two moons, made anew for every seed.
+    Moons,
+    /// Images with their own test set.
+    Mnist(Box<Mnist>),
+}
+
+/// Standardised data of one split.
+pub struct Task<T: Real> {
+    /// Training inputs and targets.
+    pub train: (Mat<T>, Mat<T>),
+    /// Test inputs and targets.
+    pub test: (Mat<T>, Mat<T>),
+    /// Test classes, if the task is to classify.
+    pub labels: Option<Vec<usize>>,
+    /// Standard deviation of the targets: 1 standardised unit in original units.
+    pub target_scale: f64,
+}
+
+impl Source {
+    /// Load a data set by name.
+    pub fn load(name: &str, source: &DataSource) -> Result<Self> {
+        let mut silent = |_, _| {};
+        Ok(match name {
+            "two_moons" => Self::Moons,
+            "mnist" => Self::Mnist(Box::new(load_mnist(source, &mut silent)?)),
+            _ => {
+                let data = load_uci(name, source, &mut silent)?;
+                Self::Table(data.features, data.targets)
+            }
+        })
+    }
+
+    /// Split number `split`; synthetic tasks are drawn with `seed`. `rows` limits the training images.
+    pub fn task<T: Real>(&self, split: usize, seed: u64, rows: Option<usize>) -> Result<Task<T>> {
+        match self {
+            Self::Table(features, targets) => {
+                let Split { train, test } = standard_splits(features.ncols(), split + 1).swap_remove(split);
+                regression(features, targets, &train, &test)
+            }
+            Self::Moons => {
+                let mut rng = ChaCha8Rng::seed_from_u64(1000 + seed);
+                let train = synthetic::two_moons(SYNTHETIC, MOON_NOISE, &mut rng)?;
+                let test = synthetic::two_moons(SYNTHETIC, MOON_NOISE, &mut rng)?;
+                let scaling = Standardiser::fit(train.features.as_ref()).map_err(learning("two_moons"))?;
+                let scaled = |x: &Mat<f64>| scaling.apply(x.as_ref()).map_err(learning("two_moons"));
+                let codes = |labels: &[usize]| one_hot(labels, 2).map_err(learning("two_moons"));
+                Ok(Task {
+                    train: (cast(scaled(&train.features)?.as_ref()), codes(&train.labels)?),
+                    test: (cast(scaled(&test.features)?.as_ref()), codes(&test.labels)?),
+                    labels: Some(test.labels),
+                    target_scale: 1.0,
+                })
+            }
+            Self::Mnist(mnist) => {
+                let count = rows.unwrap_or(usize::MAX).min(mnist.train_labels.len());
+                let labels = |labels: &[u8]| labels.iter().map(|&l| usize::from(l)).collect::<Vec<_>>();
+                let (train, test) = (labels(&mnist.train_labels[..count]), labels(&mnist.test_labels));
+                let codes = |labels: &[usize]| one_hot(labels, 10).map_err(learning("mnist"));
+                Ok(Task {
+                    train: (normalised(mnist.train_images.subcols(0, count)), codes(&train)?),
+                    test: (normalised(mnist.test_images.as_ref()), codes(&test)?),
+                    labels: Some(test),
+                    target_scale: 1.0,
+                })
+            }
+        }
+    }
+}
+
+/// Pixels with mean 0 and variance 1 over the whole training set (its published moments).
+fn normalised<T: Real>(images: MatRef<'_, f32>) -> Mat<T> {
+    Mat::from_fn(images.nrows(), images.ncols(), |i, j| {
+        T::lit((f64::from(images[(i, j)]) - 0.130_660) / 0.308_108)
+    })
+}
+
+fn regression<T: Real>(
+    features: &Mat<f64>,
+    targets: &Mat<f64>,
+    train: &[usize],
+    test: &[usize],
+) -> Result<Task<T>> {
+    let pick =
+        |from: &Mat<f64>, rows: &[usize]| Mat::from_fn(from.nrows(), rows.len(), |i, j| from[(i, rows[j])]);
+    let input_scaling = Standardiser::fit(pick(features, train).as_ref()).map_err(learning("scaling"))?;
+    let target_scaling = Standardiser::fit(pick(targets, train).as_ref()).map_err(learning("scaling"))?;
+    let part = |rows: &[usize]| -> bayespc::Result<(Mat<T>, Mat<T>)> {
+        let x = input_scaling.apply(pick(features, rows).as_ref())?;
+        let y = target_scaling.apply(pick(targets, rows).as_ref())?;
+        Ok((cast(x.as_ref()), cast(y.as_ref())))
+    };
+    Ok(Task {
+        train: part(train).map_err(learning("scaling"))?,
+        test: part(test).map_err(learning("scaling"))?,
+        labels: None,
+        target_scale: target_scaling.scale[0],
+    })
+}
+
+/// Name the run an error of the core library belongs to.
+pub(crate) fn learning(run: &str) -> impl FnOnce(bayespc::Error) -> Error + '_ {
+    move |source| Error::Learning { run: run.to_owned(), source }
+}

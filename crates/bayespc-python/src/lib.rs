@@ -1,0 +1,33 @@
+//! The Python module `bayespc._core`: converts arrays, calls the library, releases the GIL. No logic.
+//!
+//! A C-order array of shape `(n, d)` is the same memory as the library's `d × n` column-major matrix, so
+//! inputs of either float type are read in place. Settings cross as JSON text and fill the same structs as
+//! the command's flags do.
+
+// PyO3 hands arguments to functions by value.
+#![allow(clippy::needless_pass_by_value)]
+
+mod arrays;
+mod datasets;
+mod distributions;
+mod model;
+mod network;
+mod predictive;
+mod progress;
+
+use pyo3::prelude::*;
+
+/// Bayesian predictive coding, compiled.
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::datasets::{aleatoric, epistemic, standard_splits, two_moons, uci, uci_names};
+    #[pymodule_export]
+    use super::distributions::{MatrixNormalWishart, SufficientStats, stats_from_bytes};
+    #[pymodule_export]
+    use super::model::{Model, default_settings, model_from_bytes, paper_settings, rule_settings};
+    #[pymodule_export]
+    use super::network::Network;
+    #[pymodule_export]
+    use super::predictive::Predictive;
+}

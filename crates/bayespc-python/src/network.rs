@@ -1,0 +1,291 @@
+//! One network and its rule, as Python sees them: for those who want to look inside or train by hand.
+//!
+//! Inputs and targets are standardised, or on any scale the user likes: nothing here rescales them.
+
+use bayespc::data::Dataset;
+use bayespc::distributions::MatrixNormalWishart as InnerPosterior;
+use bayespc::inference::{
+    Clamp, Feedback, FeedbackSettings, Parameters, RelaxationSettings, Relaxer, generate, impute,
+    layer_energies,
+};
+use bayespc::learners::{Bpc, Learner, Rule, Step};
+use bayespc::model::{Member, ModelSettings};
+use bayespc::network::{Activities, Network as Inner, NetworkSettings};
+use bayespc::prediction::{Method, predict};
+use bayespc::{Result, training};
+use faer::Mat;
+use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+
+use crate::arrays::{array, columns, refused, rows, values, vector};
+use crate::distributions::MatrixNormalWishart;
+use crate::model::{json, parse};
+use crate::predictive::Predictive;
+
+type Matrix = Py<PyArray2<f64>>;
+
+/// A network that learns by Bayesian predictive coding.
+#[pyclass(module = "bayespc._core")]
+pub struct Network {
+    learner: Bpc<f64>,
+}
+
+impl Network {
+    pub fn of_member(member: &Member, settings: &ModelSettings) -> PyResult<Self> {
+        let mut learner = Bpc::new(member.network.clone(), settings.rule.clone()).map_err(refused)?;
+        let (feedback_cov, steps) = member.feedback.clone();
+        learner.restore_feedback_state(feedback_cov, steps).map_err(refused)?;
+        Ok(Self { learner })
+    }
+
+    fn network(&self) -> &Inner<f64> {
+        self.learner.network()
+    }
+
+    /// Settings of relaxation: those of the rule, or the paper's.
+    fn relaxation(&self) -> RelaxationSettings {
+        match self.learner.rule() {
+            Rule::Relaxation(settings) => settings.clone(),
+            Rule::Feedback(_) => RelaxationSettings::paper(),
+        }
+    }
+
+    /// Settings of feedback: those of the rule, or the default.
+    fn feedback(&self) -> FeedbackSettings {
+        match self.learner.rule() {
+            Rule::Feedback(settings) => settings.clone(),
+            Rule::Relaxation(_) => FeedbackSettings::default(),
+        }
+    }
+}
+
+fn arrays(py: Python<'_>, matrices: &[Mat<f64>]) -> PyResult<Vec<Matrix>> {
+    matrices.iter().map(|matrix| rows(py, matrix.as_ref())).collect()
+}
+
+fn distributions(posteriors: Vec<Result<InnerPosterior>>) -> PyResult<Vec<MatrixNormalWishart>> {
+    posteriors.into_iter().map(|q| Ok(MatrixNormalWishart { inner: q.map_err(refused)? })).collect()
+}
+
+#[pymethods]
+impl Network {
+    /// A network that has seen no data; `settings` and `rule` as JSON.
+    #[new]
+    fn new(d_input: usize, n_targets: usize, settings: &str, rule: &str, seed: u64) -> PyResult<Self> {
+        let settings: NetworkSettings = parse("settings", settings)?;
+        let rule: Rule = parse("rule", rule)?;
+        let network = Inner::new(&settings, d_input, n_targets, &mut training::init_rng(seed));
+        Ok(Self { learner: Bpc::new(network.map_err(refused)?, rule).map_err(refused)? })
+    }
+
+    fn copy(&self) -> Self {
+        Self { learner: self.learner.clone() }
+    }
+
+    #[getter]
+    fn settings(&self) -> PyResult<String> {
+        json(self.network().settings())
+    }
+
+    #[getter]
+    fn rule(&self) -> PyResult<String> {
+        json(self.learner.rule())
+    }
+
+    #[getter]
+    fn widths(&self) -> Vec<usize> {
+        self.network().widths()
+    }
+
+    /// M_1 … M_L, bias in the last column.
+    #[getter]
+    fn weights(&self, py: Python<'_>) -> PyResult<Vec<Matrix>> {
+        self.network().means().into_iter().map(|mean| array(py, mean)).collect()
+    }
+
+    /// Posteriors of all layers, blocks of the output last.
+    fn posteriors(&self) -> PyResult<Vec<MatrixNormalWishart>> {
+        distributions(self.network().layers().map(bayespc::network::Layer::posterior).collect())
+    }
+
+    /// Priors of all layers, blocks of the output last.
+    fn priors(&self) -> PyResult<Vec<MatrixNormalWishart>> {
+        distributions(self.network().layers().map(bayespc::network::Layer::prior_distribution).collect())
+    }
+
+    /// z_1 … z_L of the forward pass.
+    fn forward(&self, py: Python<'_>, x: PyReadonlyArray2<'_, f64>) -> PyResult<Vec<Matrix>> {
+        let input = columns(&x)?;
+        let network = self.network();
+        network.forward(input.subcols(0, 0)).map_err(refused)?;
+        let post = py.detach(|| {
+            let mut activities = Activities::new(&network.widths(), input.ncols());
+            activities.forward(&network.means(), network.settings().activation, input);
+            activities.post
+        });
+        arrays(py, &post)
+    }
+
+    /// Relax the hidden activities with both ends clamped (NaN is free). Returns z_0 … z_L at rest, the energy
+    /// after the forward pass and after every step, and the energy of each layer at rest.
+    #[pyo3(signature = (x, y, settings=None))]
+    fn relax(
+        &self,
+        py: Python<'_>,
+        x: PyReadonlyArray2<'_, f64>,
+        y: PyReadonlyArray2<'_, f64>,
+        settings: Option<&str>,
+    ) -> PyResult<(Vec<Matrix>, Py<PyArray1<f64>>, Py<PyArray1<f64>>)> {
+        let (input, target) = (columns(&x)?, columns(&y)?);
+        let settings = settings.map_or_else(|| Ok(self.relaxation()), |text| parse("settings", text))?;
+        let network = self.network();
+        Dataset::with_missing(input, target).map_err(refused)?;
+        network.forward(input.subcols(0, 0)).map_err(refused)?;
+        let relaxed = py.detach(|| -> Result<_> {
+            let clamp = Clamp::missing(input, target, network.settings().input_var)?;
+            let relaxer = Relaxer::new(network, &settings, clamp.free_input.is_some())?;
+            let mut activities = relaxer.start(input, target, &clamp);
+            // The energy is only tracked where a tolerance asks for it.
+            let mut energy = vec![relaxer.energies(&activities, &clamp).iter().sum()];
+            let report = relaxer.relax(&mut activities, &clamp);
+            match report.energy.len() {
+                0 | 1 => energy.push(relaxer.energies(&activities, &clamp).iter().sum()),
+                _ => energy.clone_from(&report.energy),
+            }
+            let layers = layer_energies(relaxer.layers(), &activities, settings.weight_uncertainty);
+            Ok((activities, energy, layers))
+        });
+        let (activities, energy, layers) = relaxed.map_err(refused)?;
+        let mut at_rest = vec![rows(py, activities.pre[0].subrows(0, input.nrows()))?];
+        at_rest.extend(arrays(py, &activities.post)?);
+        Ok((at_rest, vector(py, energy), vector(py, layers)))
+    }
+
+    /// z_1 … z_L as the feedback rule infers them: hidden targets ẑ + ε, and the head's working targets.
+    fn infer_by_feedback(
+        &self,
+        py: Python<'_>,
+        x: PyReadonlyArray2<'_, f64>,
+        y: PyReadonlyArray2<'_, f64>,
+    ) -> PyResult<Vec<Matrix>> {
+        let data = Dataset::new(columns(&x)?, columns(&y)?).map_err(refused)?;
+        let network = self.network();
+        network.forward(data.input().subcols(0, 0)).map_err(refused)?;
+        let post = py.detach(|| -> Result<Vec<Mat<f64>>> {
+            let mut feedback = Feedback::new(network);
+            feedback.infer(network, &data, &self.feedback())?;
+            let mut post: Vec<Mat<f64>> =
+                network.widths()[1..].iter().map(|&d| Mat::zeros(d, data.len())).collect();
+            for (start, activities) in feedback.inferred() {
+                for (whole, part) in post.iter_mut().zip(&activities.post) {
+                    whole.as_mut().subcols_mut(start, part.ncols()).copy_from(part);
+                }
+            }
+            Ok(post)
+        });
+        arrays(py, &post.map_err(refused)?)
+    }
+
+    /// Learn from one batch, as step `step` of `total`, with a posterior that represents `n_total` samples.
+    /// Returns the mean squared error before. NaN is missing (relaxation only).
+    #[pyo3(signature = (x, y, step, total, n_total, full_batch, weights=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords on the Python side")]
+    fn learn(
+        &mut self,
+        py: Python<'_>,
+        x: PyReadonlyArray2<'_, f64>,
+        y: PyReadonlyArray2<'_, f64>,
+        step: u64,
+        total: Option<u64>,
+        n_total: f64,
+        full_batch: bool,
+        weights: Option<PyReadonlyArray1<'_, f64>>,
+    ) -> PyResult<f64> {
+        let (input, target) = (columns(&x)?, columns(&y)?);
+        let missing = input.col_iter().chain(target.col_iter()).any(|c| c.iter().any(|v| v.is_nan()));
+        let data = if missing { Dataset::with_missing(input, target) } else { Dataset::new(input, target) };
+        let mut data = data.map_err(refused)?;
+        if let Some(weights) = &weights {
+            data = data.with_weights(values(weights)?).map_err(refused)?;
+        }
+        let place = Step { index: step, total, n_total, full_batch };
+        let learner = &mut self.learner;
+        // Neither rule draws anything while learning.
+        py.detach(|| learner.learn(&data, &place, &mut ChaCha8Rng::seed_from_u64(0))).map_err(refused)
+    }
+
+    /// Settle every posterior on the data trained on.
+    fn finish(
+        &mut self,
+        py: Python<'_>,
+        x: PyReadonlyArray2<'_, f64>,
+        y: PyReadonlyArray2<'_, f64>,
+    ) -> PyResult<()> {
+        let data = Dataset::new(columns(&x)?, columns(&y)?).map_err(refused)?;
+        self.network().forward(data.input().subcols(0, 0)).map_err(refused)?;
+        let learner = &mut self.learner;
+        py.detach(|| learner.finish(&data)).map_err(refused)
+    }
+
+    /// Predict by a method given as JSON.
+    fn predict(&self, py: Python<'_>, x: PyReadonlyArray2<'_, f64>, method: &str) -> PyResult<Predictive> {
+        let input = columns(&x)?;
+        let method: Method = parse("method", method)?;
+        let inner = py.detach(|| predict(self.network(), input, method)).map_err(refused)?;
+        Ok(Predictive { inner })
+    }
+
+    /// Complexity and expected log-likelihood of every layer, shape `(layers, 2)`.
+    fn free_energy(
+        &self,
+        py: Python<'_>,
+        x: PyReadonlyArray2<'_, f64>,
+        y: PyReadonlyArray2<'_, f64>,
+    ) -> PyResult<Matrix> {
+        let data = Dataset::new(columns(&x)?, columns(&y)?).map_err(refused)?;
+        self.network().forward(data.input().subcols(0, 0)).map_err(refused)?;
+        let layers = py.detach(|| bayespc::learning::free_energy(self.network(), &data)).map_err(refused)?;
+        let table = Mat::from_fn(2, layers.len(), |part, layer| match part {
+            0 => layers[layer].complexity,
+            _ => layers[layer].expected_log_likelihood,
+        });
+        rows(py, table.as_ref())
+    }
+
+    /// Draw n inputs from their prior and targets from the network.
+    fn generate(&self, py: Python<'_>, n: usize, draw: bool, seed: u64) -> PyResult<(Matrix, Matrix)> {
+        let parameters = if draw { Parameters::Draw } else { Parameters::Mean };
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let generated = py.detach(|| generate(self.network(), n, parameters, &mut rng));
+        let (input, target) = generated.map_err(refused)?;
+        Ok((rows(py, input.as_ref())?, rows(py, target.as_ref())?))
+    }
+
+    /// Infer NaN entries: inputs, their variances, targets, their variances.
+    fn impute(
+        &self,
+        py: Python<'_>,
+        x: PyReadonlyArray2<'_, f64>,
+        y: PyReadonlyArray2<'_, f64>,
+        weight_uncertainty: f64,
+    ) -> PyResult<(Matrix, Matrix, Matrix, Matrix)> {
+        let (input, target) = (columns(&x)?, columns(&y)?);
+        if target.nrows() != self.network().n_targets() {
+            return Err(refused(format!(
+                "y has {} columns, expected {}",
+                target.nrows(),
+                self.network().n_targets()
+            )));
+        }
+        let imputed = py.detach(|| impute(self.network(), input, target, weight_uncertainty));
+        let imputed = imputed.map_err(refused)?;
+        Ok((
+            rows(py, imputed.input.as_ref())?,
+            rows(py, imputed.input_variance.as_ref())?,
+            rows(py, imputed.target.as_ref())?,
+            rows(py, imputed.target_variance.as_ref())?,
+        ))
+    }
+}

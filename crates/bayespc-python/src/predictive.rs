@@ -1,0 +1,135 @@
+//! Predictive distributions, as Python sees them.
+
+use bayespc::prediction::Predictive as Inner;
+use faer::Mat;
+use numpy::{PyArray1, PyArray2, PyArray3, PyReadonlyArray2};
+use pyo3::prelude::*;
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+
+use crate::arrays::{columns, refused, rows, stacked, vector};
+
+/// A mixture of elliptical distributions for each of n samples over d targets.
+#[pyclass(module = "bayespc._core", frozen)]
+pub struct Predictive {
+    pub inner: Inner,
+}
+
+impl Predictive {
+    fn per_sample(&self, py: Python<'_>, of: impl Fn(usize) -> Mat<f64>) -> PyResult<Py<PyArray3<f64>>> {
+        let matrices: Vec<_> = (0..self.inner.n_samples()).map(of).collect();
+        stacked(py, &matrices, self.inner.n_targets(), self.inner.n_targets())
+    }
+}
+
+#[pymethods]
+impl Predictive {
+    #[getter]
+    fn n_samples(&self) -> usize {
+        self.inner.n_samples()
+    }
+
+    #[getter]
+    fn n_targets(&self) -> usize {
+        self.inner.n_targets()
+    }
+
+    #[getter]
+    fn n_components(&self) -> usize {
+        self.inner.components().len()
+    }
+
+    /// log w of each component.
+    #[getter]
+    fn log_weights(&self, py: Python<'_>) -> Py<PyArray1<f64>> {
+        vector(py, self.inner.log_weights().to_vec())
+    }
+
+    fn mean(&self, py: Python<'_>) -> PyResult<Py<PyArray2<f64>>> {
+        rows(py, py.detach(|| self.inner.mean()).as_ref())
+    }
+
+    fn aleatoric(&self, py: Python<'_>) -> PyResult<Py<PyArray2<f64>>> {
+        rows(py, py.detach(|| self.inner.aleatoric_variance()).as_ref())
+    }
+
+    fn epistemic(&self, py: Python<'_>) -> PyResult<Py<PyArray2<f64>>> {
+        rows(py, py.detach(|| self.inner.epistemic_variance()).as_ref())
+    }
+
+    fn variance(&self, py: Python<'_>) -> PyResult<Py<PyArray2<f64>>> {
+        rows(py, py.detach(|| self.inner.variance()).as_ref())
+    }
+
+    fn covariance(&self, py: Python<'_>) -> PyResult<Py<PyArray3<f64>>> {
+        self.per_sample(py, |sample| self.inner.covariance(sample))
+    }
+
+    fn epistemic_covariance(&self, py: Python<'_>) -> PyResult<Py<PyArray3<f64>>> {
+        self.per_sample(py, |sample| self.inner.epistemic_covariance(sample))
+    }
+
+    /// Quantiles, shape `(len(p), n, d)`.
+    fn quantile(&self, py: Python<'_>, p: Vec<f64>) -> PyResult<Py<PyArray3<f64>>> {
+        let quantiles = py.detach(|| self.inner.quantile(&p)).map_err(refused)?;
+        stacked(py, &quantiles, self.inner.n_targets(), self.inner.n_samples())
+    }
+
+    /// Bounds, shape `(2, n, d)`.
+    fn interval(&self, py: Python<'_>, coverage: f64) -> PyResult<Py<PyArray3<f64>>> {
+        let (low, high) = py.detach(|| self.inner.interval(coverage)).map_err(refused)?;
+        stacked(py, &[low, high], self.inner.n_targets(), self.inner.n_samples())
+    }
+
+    /// Log density of each sample, jointly over its targets.
+    fn log_density(
+        &self,
+        py: Python<'_>,
+        targets: PyReadonlyArray2<'_, f64>,
+    ) -> PyResult<Py<PyArray1<f64>>> {
+        let targets = columns(&targets)?;
+        Ok(vector(py, py.detach(|| self.inner.log_density(targets)).map_err(refused)?))
+    }
+
+    /// P(target ≤ y) of each target and sample.
+    fn cdf(&self, py: Python<'_>, targets: PyReadonlyArray2<'_, f64>) -> PyResult<Py<PyArray2<f64>>> {
+        let targets = columns(&targets)?;
+        let (d, n) = (self.inner.n_targets(), self.inner.n_samples());
+        if (targets.nrows(), targets.ncols()) != (d, n) {
+            return Err(refused(format!(
+                "y has shape ({}, {}), expected ({n}, {d})",
+                targets.ncols(),
+                targets.nrows()
+            )));
+        }
+        let cdf = py.detach(|| Mat::from_fn(d, n, |i, j| self.inner.marginal_cdf(i, j, targets[(i, j)])));
+        rows(py, cdf.as_ref())
+    }
+
+    /// Continuous ranked probability score of each target and sample.
+    fn crps(&self, py: Python<'_>, targets: PyReadonlyArray2<'_, f64>) -> PyResult<Py<PyArray2<f64>>> {
+        let targets = columns(&targets)?;
+        rows(py, py.detach(|| self.inner.crps(targets)).map_err(refused)?.as_ref())
+    }
+
+    /// Draws with noise, shape `(n_draws, n, d)`.
+    fn sample(&self, py: Python<'_>, n_draws: usize, seed: u64) -> PyResult<Py<PyArray3<f64>>> {
+        let draws = py.detach(|| self.inner.sample(n_draws, &mut ChaCha8Rng::seed_from_u64(seed)));
+        stacked(py, &draws, self.inner.n_targets(), self.inner.n_samples())
+    }
+
+    /// Class probabilities, shape `(n, K)`.
+    fn class_probabilities(&self, py: Python<'_>, temperature: f64) -> PyResult<Py<PyArray2<f64>>> {
+        let probabilities = py.detach(|| self.inner.class_probabilities(temperature)).map_err(refused)?;
+        rows(py, probabilities.as_ref())
+    }
+
+    /// Class probabilities of each component alone, shape `(n_components, n, K)`.
+    fn component_probabilities(&self, py: Python<'_>, temperature: f64) -> PyResult<Py<PyArray3<f64>>> {
+        let parts = py.detach(|| {
+            let alone = self.inner.components().iter().cloned().map(Inner::from_component);
+            alone.map(|part| part?.class_probabilities(temperature)).collect::<Result<Vec<_>, _>>()
+        });
+        stacked(py, &parts.map_err(refused)?, self.inner.n_targets(), self.inner.n_samples())
+    }
+}

@@ -1,0 +1,141 @@
+//! Fit again from where an earlier fit ended: the same networks and scaling, all epochs on the data given.
+//!
+//! Unlike a stream, whose posterior represents all samples ever seen, the result represents this data only;
+//! the earlier fit is a starting point.
+
+use faer::{Mat, MatRef};
+use rayon::prelude::*;
+
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+use crate::learners::Bpc;
+use crate::linalg::cast;
+use crate::model::{Member, Model, ModelSettings, Progress, SharedProgress, Targets, member_seed};
+use crate::real::{Precision, Real};
+use crate::training::{self, TrainingReport, TrainingSettings};
+
+impl Model {
+    /// Train this model's networks on `input` (`d × n`) and targets, with the scaling of the first fit.
+    /// Everything but the shape, prior and head of the networks and the number of members may be set anew.
+    pub fn refit<S: Real>(
+        &self,
+        input: MatRef<'_, S>,
+        targets: Targets<'_>,
+        weights: Option<&[f64]>,
+        settings: &ModelSettings,
+        progress: &mut dyn Progress,
+    ) -> Result<Self> {
+        settings.validate()?;
+        if settings.network != self.settings.network || settings.members != self.members.len() {
+            return Err(Error::Conflict {
+                first: "a warm start",
+                second: "another shape, prior, head or number of members than the earlier fit's",
+            });
+        }
+        if targets.task() != self.task {
+            return Err(Error::Conflict { first: "these targets", second: "the task of the first fit" });
+        }
+        self.check_input(input)?;
+        let target = targets.scaled(&self.target_scaling)?;
+        let input = self.input_scaling.apply(input)?;
+        let (members, reports) = match settings.precision {
+            Precision::F64 => self.retrain::<f64>(cast(input.as_ref()), target, weights, settings, progress)?,
+            Precision::F32 => self.retrain::<f32>(
+                cast(input.as_ref()),
+                cast(target.as_ref()),
+                weights,
+                settings,
+                progress,
+            )?,
+        };
+        Ok(Self {
+            settings: settings.clone(),
+            members,
+            steps: reports.iter().map(|r| r.steps).max().unwrap_or(0),
+            n_seen: weights.map_or(input.ncols() as f64, |w| w.iter().sum()),
+            reports,
+            ..self.clone()
+        })
+    }
+
+    fn retrain<T: Real>(
+        &self,
+        input: Mat<T>,
+        target: Mat<T>,
+        weights: Option<&[f64]>,
+        settings: &ModelSettings,
+        progress: &mut dyn Progress,
+    ) -> Result<(Vec<Member>, Vec<TrainingReport>)> {
+        let mut data = Dataset::new(input.as_ref(), target.as_ref())?;
+        if let Some(weights) = weights {
+            data = data.with_weights(weights)?;
+        }
+        let shared = SharedProgress::new(progress, self.members.len());
+        let trained: Vec<(Member, TrainingReport)> = self
+            .members
+            .par_iter()
+            .enumerate()
+            .map(|(m, member)| {
+                let mut learner = Bpc::<T>::new(member.network.to_precision()?, settings.rule.clone())?;
+                learner.restore_feedback_state(member.feedback.0.clone(), member.feedback.1)?;
+                let seed = member_seed(settings.training.seed, m);
+                let training = TrainingSettings { seed, ..settings.training.clone() };
+                let report = training::fit(&mut learner, &data, &training, &mut &shared)?;
+                let feedback = learner.feedback_state();
+                let network = learner.into_network().to_precision()?;
+                Ok((Member { network, feedback }, report))
+            })
+            .collect::<Result<_>>()?;
+        Ok(trained.into_iter().unzip())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Unwatched;
+
+    fn line() -> (Mat<f64>, Mat<f64>) {
+        let x = Mat::from_fn(1, 40, |_, j| j as f64 / 10.0);
+        let y = Mat::from_fn(1, 40, |_, j| (j as f64 / 10.0).sin());
+        (x, y)
+    }
+
+    fn settings(epochs: usize) -> ModelSettings {
+        let mut settings = ModelSettings::default();
+        settings.network.hidden_layer_sizes = vec![8];
+        settings.training.epochs = epochs;
+        settings
+    }
+
+    #[test]
+    fn a_refit_of_no_epochs_keeps_the_weights_below_the_top() {
+        let (x, y) = line();
+        let targets = Targets::Values(y.as_ref());
+        let first = Model::fit(x.as_ref(), targets, None, &settings(20), &mut Unwatched).unwrap();
+        let again = first.refit(x.as_ref(), targets, None, &settings(0), &mut Unwatched).unwrap();
+        let hidden = |model: &Model| model.members[0].network.hidden()[0].working_mean().to_owned();
+        assert_eq!(hidden(&first), hidden(&again));
+    }
+
+    #[test]
+    fn a_refit_starts_from_the_earlier_loss() {
+        let (x, y) = line();
+        let targets = Targets::Values(y.as_ref());
+        let first = Model::fit(x.as_ref(), targets, None, &settings(60), &mut Unwatched).unwrap();
+        let again = first.refit(x.as_ref(), targets, None, &settings(2), &mut Unwatched).unwrap();
+        assert!(again.reports[0].loss[0] < 0.5 * first.reports[0].loss[0]);
+        assert_eq!(again.n_seen, 40.0);
+    }
+
+    #[test]
+    fn a_refit_with_another_shape_is_refused() {
+        let (x, y) = line();
+        let targets = Targets::Values(y.as_ref());
+        let first = Model::fit(x.as_ref(), targets, None, &settings(1), &mut Unwatched).unwrap();
+        let mut other = settings(1);
+        other.network.hidden_layer_sizes = vec![9];
+        let refused = first.refit(x.as_ref(), targets, None, &other, &mut Unwatched);
+        assert!(matches!(refused, Err(Error::Conflict { first: "a warm start", .. })));
+    }
+}

@@ -1,0 +1,20 @@
+//! All tests across modules, in one program: generic code is compiled once, not once per file.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+mod baselines;
+mod determinism;
+mod generative;
+mod laws;
+mod learners;
+mod model_file;
+mod oracle;
+mod prediction;
+mod predictive;
+mod reference_distributions;
+mod reference_moments;
+mod reference_special;
+mod relaxation;
+mod robustness;

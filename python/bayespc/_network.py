@@ -1,0 +1,354 @@
+"""One network to train by hand and to look into."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _core
+from ._base import BPCEstimator
+from ._distribution import PredictiveDistribution
+from ._settings import (
+    ACTIVATIONS,
+    HEADS,
+    choice,
+    layer_sizes,
+    method_settings,
+    number,
+    rule_settings,
+)
+from ._validation import Array, ArrayLike, seed_of
+
+
+class Relaxed(NamedTuple):
+    """Activities at rest and the energy on the way there.
+
+    Attributes
+    ----------
+    activities : list of ndarray of shape (n_samples, width)
+        z_0 … z_L.
+    energy : ndarray
+        Energy of all samples, at the forward pass first and at rest last.
+    layer_energies : ndarray of shape (n_layers,)
+        Energy of each layer at rest.
+    """
+
+    activities: list[Array]
+    energy: Array
+    layer_energies: Array
+
+
+class Imputed(NamedTuple):
+    """Data with its missing entries inferred; variances are 0 where an entry was observed."""
+
+    X: Array
+    X_var: Array
+    y: Array
+    y_var: Array
+
+
+class Network:
+    """A Bayesian predictive-coding network, without scaling or training loop.
+
+    Inputs and targets are taken as they are: standardise them first. Layers are those of the paper,
+    z_l ~ N(W_l φ_{l−1}, Σ_l) with φ_0 = [x; 1], φ_l = [f(z_l); 1] and a matrix-normal-Wishart posterior each.
+
+    Parameters
+    ----------
+    n_inputs : int
+        Width of the input.
+    n_targets : int, default=1
+        Number of targets.
+    hidden_layer_sizes : int or sequence of int, default=(50, 50)
+        Widths of the hidden layers.
+    activation : str, default="relu"
+        Nonlinearity of the hidden layers.
+    prior_scale : float, default=10.0
+        Prior variance V⁰ of the weights.
+    noise : {"constant", "variance"}, default="constant"
+        Head of the network.
+    rule : {"feedback", "relaxation"} or dict, default="feedback"
+        How activities are inferred.
+    settings : dict, default=None
+        Further settings of the network by their names in the core, such as ``{"input_var": 2.0}``.
+    random_state : int, RandomState instance or None, default=None
+        Source of the initial weights.
+
+    Examples
+    --------
+    A layer learns in one step, exactly:
+
+    >>> import numpy as np
+    >>> from bayespc import Network
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 2))
+    >>> y = X @ [[1.0], [-2.0]] + 0.1 * rng.normal(size=(500, 1))
+    >>> network = Network(2, 1, hidden_layer_sizes=(), rule="relaxation", random_state=0)
+    >>> loss = network.learn(X, y)
+    >>> bool(np.allclose(network.weights[0], [[1.0, -2.0, 0.0]], atol=0.02))
+    True
+    """
+
+    def __init__(
+        self,
+        n_inputs: int,
+        n_targets: int = 1,
+        *,
+        hidden_layer_sizes: Any = (50, 50),
+        activation: str = "relu",
+        prior_scale: float = 10.0,
+        noise: str = "constant",
+        rule: Any = "feedback",
+        settings: Mapping[str, Any] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        full: dict[str, Any] = json.loads(_core.default_settings())["network"]
+        full["hidden_layer_sizes"] = layer_sizes(hidden_layer_sizes)
+        full["activation"] = choice("activation", activation, ACTIVATIONS)
+        full["prior"]["col_var"] = number("prior_scale", prior_scale, 0.0, float("inf"))
+        full["head"] = {"kind": HEADS[choice("noise", noise, tuple(HEADS))]}
+        full.update(settings or {})
+        rule = json.dumps(rule_settings(rule))
+        self._core = _core.Network(n_inputs, n_targets, json.dumps(full), rule, seed_of(random_state))
+        self.n_steps = 0
+
+    @classmethod
+    def from_estimator(cls, estimator: BPCEstimator, member: int = 0) -> Network:
+        """Return a copy of a fitted estimator's network; it lives on standardised data.
+
+        Parameters
+        ----------
+        estimator : BPCRegressor or BPCClassifier
+            Fitted.
+        member : int, default=0
+            Which network of the ensemble.
+
+        Returns
+        -------
+        Network
+        """
+        network = cls.__new__(cls)
+        network._core = estimator.model_.network(member)
+        network.n_steps = 0
+        return network
+
+    def __repr__(self) -> str:
+        widths = "-".join(str(width) for width in self._core.widths)
+        return f"Network({widths}, rule={json.loads(self._core.rule)['kind']!r}, n_steps={self.n_steps})"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Shape, prior and head, by their names in the core."""
+        return json.loads(self._core.settings)
+
+    @property
+    def rule(self) -> dict[str, Any]:
+        """The rule, with all its settings."""
+        return json.loads(self._core.rule)
+
+    @property
+    def widths(self) -> list[int]:
+        """Widths d_0 … d_L."""
+        return self._core.widths
+
+    @property
+    def weights(self) -> list[Array]:
+        """Posterior means M_1 … M_L, each (d_l, d_{l−1} + 1) with the bias in the last column."""
+        return self._core.weights
+
+    @property
+    def posteriors(self) -> list[_core.MatrixNormalWishart]:
+        """Posteriors of the layers; blocks of the output layer last."""
+        return self._core.posteriors()
+
+    @property
+    def priors(self) -> list[_core.MatrixNormalWishart]:
+        """Priors of the layers; blocks of the output layer last."""
+        return self._core.priors()
+
+    def activities(self, X: ArrayLike) -> list[Array]:
+        """Return z_1 … z_L of the forward pass with mean weights.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_inputs)
+            Inputs.
+
+        Returns
+        -------
+        list of ndarray of shape (n_samples, d_l)
+        """
+        return self._core.forward(_matrix("X", X))
+
+    def relax(self, X: ArrayLike, y: ArrayLike, settings: Mapping[str, Any] | None = None) -> Relaxed:
+        """Let the activities descend the energy with both ends clamped; NaN entries are free.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_inputs)
+            Inputs.
+        y : array-like of shape (n_samples, n_targets)
+            Targets.
+        settings : dict, default=None
+            Settings of relaxation by their names in the core; the rule's own if not given, or the paper's.
+
+        Returns
+        -------
+        Relaxed
+        """
+        text = None if settings is None else json.dumps(dict(settings))
+        return Relaxed(*self._core.relax(_matrix("X", X), _matrix("y", y), text))
+
+    def infer(self, X: ArrayLike, y: ArrayLike) -> list[Array]:
+        """Return z_1 … z_L as the feedback rule infers them: what each layer will learn to produce.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_inputs)
+            Inputs.
+        y : array-like of shape (n_samples, n_targets)
+            Targets.
+
+        Returns
+        -------
+        list of ndarray of shape (n_samples, d_l)
+        """
+        return self._core.infer_by_feedback(_matrix("X", X), _matrix("y", y))
+
+    def learn(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        n_total: float | None = None,
+        total_steps: int | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Learn from one batch: infer activities, then update every posterior.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_inputs)
+            Inputs; NaN is missing (relaxation only).
+        y : array-like of shape (n_samples, n_targets)
+            Targets; NaN is missing (relaxation only).
+        n_total : float, default=None
+            Number of samples the posterior should represent. If not given the batch is all the data.
+        total_steps : int, default=None
+            Number of batches planned, for schedules that have an end.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+            Mean squared error of the forward pass before learning.
+        """
+        samples, targets = _matrix("X", X), _matrix("y", y)
+        weights = None if sample_weight is None else np.ascontiguousarray(sample_weight, dtype=np.float64)
+        total = float(len(samples)) if weights is None else float(weights.sum())
+        n = total if n_total is None else float(n_total)
+        loss = self._core.learn(samples, targets, self.n_steps + 1, total_steps, n, n_total is None, weights)
+        self.n_steps += 1
+        return loss
+
+    def finish(self, X: ArrayLike, y: ArrayLike) -> None:
+        """Settle every posterior on the data trained on, as the feedback rule needs before it predicts.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_inputs)
+            Inputs.
+        y : array-like of shape (n_samples, n_targets)
+            Targets.
+        """
+        self._core.finish(_matrix("X", X), _matrix("y", y))
+
+    def predict(
+        self, X: ArrayLike, method: str = "linearised", n_draws: int = 20, random_state: Any = 0
+    ) -> PredictiveDistribution:
+        """Predict the targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_inputs)
+            Inputs.
+        method : {"linearised", "mean", "monte_carlo", "moments"}, default="linearised"
+            How to predict.
+        n_draws : int, default=20
+            Networks drawn by ``method="monte_carlo"``.
+        random_state : int, RandomState instance or None, default=0
+            Source of the draws.
+
+        Returns
+        -------
+        PredictiveDistribution
+        """
+        settings = json.dumps(method_settings(method, n_draws, seed_of(random_state)))
+        return PredictiveDistribution(self._core.predict(_matrix("X", X), settings), one_dimensional=False)
+
+    def free_energy(self, X: ArrayLike, y: ArrayLike) -> Array:
+        """Return complexity and expected log-likelihood of every layer, in nats.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_inputs)
+            Inputs.
+        y : array-like of shape (n_samples, n_targets)
+            Targets.
+
+        Returns
+        -------
+        ndarray of shape (n_layers, 2)
+            The free energy is the first column minus the second.
+        """
+        return self._core.free_energy(_matrix("X", X), _matrix("y", y))
+
+    def generate(
+        self, n_samples: int, *, draw_weights: bool = False, random_state: Any = None
+    ) -> tuple[Array, Array]:
+        """Draw inputs from their prior and targets from the network.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of samples.
+        draw_weights : bool, default=False
+            Draw the weights from their posterior, once for all samples, or take their mean.
+        random_state : int, RandomState instance or None, default=None
+            Source of chance.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_inputs)
+        y : ndarray of shape (n_samples, n_targets)
+        """
+        return self._core.generate(n_samples, bool(draw_weights), seed_of(random_state))
+
+    def impute(self, X: ArrayLike, y: ArrayLike, weight_uncertainty: float = 1.0) -> Imputed:
+        """Infer NaN entries of inputs and targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_inputs)
+            Inputs.
+        y : array-like of shape (n_samples, n_targets)
+            Targets.
+        weight_uncertainty : float, default=1.0
+            Temperature of that term in the energy, between 0 and 1.
+
+        Returns
+        -------
+        Imputed
+        """
+        return Imputed(*self._core.impute(_matrix("X", X), _matrix("y", y), float(weight_uncertainty)))
+
+
+def _matrix(name: str, values: ArrayLike) -> Array:
+    matrix = np.ascontiguousarray(values, dtype=np.float64)
+    if matrix.ndim != 2:
+        raise ValueError(f"{name} must have two dimensions; got {matrix.ndim}")
+    return matrix

@@ -1,0 +1,335 @@
+"""The regressor."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from ._base import BPCEstimator
+from ._distribution import Decomposition, PredictiveDistribution
+from ._validation import Array, ArrayLike, checked_regression, checked_weights
+
+
+class BPCRegressor(RegressorMixin, BPCEstimator):
+    """Bayesian predictive coding regressor: a neural network that knows its uncertainty.
+
+    Every layer has a conjugate posterior over its weights and noise; training is closed-form Hebbian
+    updates, without gradients of a global loss. Inputs and targets are standardised inside.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : int or sequence of int, default=(50, 50)
+        Widths of the hidden layers; ``()`` is Bayesian linear regression.
+    activation : {"relu", "identity", "leaky_relu", "tanh", "sigmoid", "softplus", "gelu", "silu"}, \
+            default="relu"
+        Nonlinearity of the hidden layers.
+    prior_scale : float, default=10.0
+        Prior variance of the weights, relative to the noise of their layer. Too wide overfits, too narrow
+        underfits: the one setting worth a search.
+    noise : {"constant", "variance"}, default="constant"
+        Whether the noise is the same everywhere or depends on the input.
+    rule : {"feedback", "relaxation"} or dict, default="feedback"
+        How activities are inferred: by one backward sweep, or by descent on the energy. A mapping gives all
+        settings of a rule, as in `bayespc.presets`.
+    max_iter : int, default=100
+        Passes over the data.
+    batch_size : int, default=32
+        Samples per batch.
+    n_members : int, default=1
+        Networks in the ensemble; they differ by seed.
+    method : {"linearised", "mean", "monte_carlo", "moments"}, default="linearised"
+        How to predict; may be changed after fitting.
+    n_draws : int, default=20
+        Networks drawn by ``method="monte_carlo"``.
+    early_stopping : bool, default=False
+        Stop when the density of held-out samples no longer improves, and keep the best network.
+    validation_fraction : float, default=0.1
+        Share of the samples held out for early stopping.
+    n_iter_no_change : int, default=5
+        Validations (one every five epochs) without improvement before stopping.
+    precision : {"float64", "float32"}, default="float64"
+        Working precision of activities; posteriors are always float64.
+    random_state : int, RandomState instance or None, default=None
+        Source of initial weights, shuffles and draws.
+    verbose : int, default=0
+        Whether to show a progress bar.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the last fit.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X had any.
+    n_iter_ : int
+        Epochs run.
+    loss_curve_ : list of float
+        Mean squared error of each epoch on standardised targets, measured before each batch is learned.
+    validation_scores_ : list of float
+        Held-out log densities of the first member, if `early_stopping`.
+    free_energy_ : float
+        Variational free energy in nats of all layers at their forward activities, mean over members, on the
+        data given last, each sample counted once; lower is better between models of the same data.
+    model_ : bayespc._core.Model
+        The fitted model.
+
+    See Also
+    --------
+    BPCClassifier : For classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespc import BPCRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, size=(200, 1))
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=200)
+    >>> model = BPCRegressor(random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.95
+    True
+    >>> mean, std = model.predict([[0.0], [30.0]], return_std=True)
+    >>> bool(std[1] > 5 * std[0])
+    True
+    """
+
+    def __init__(
+        self,
+        hidden_layer_sizes: Any = (50, 50),
+        *,
+        activation: str = "relu",
+        prior_scale: float = 10.0,
+        noise: Literal["constant", "variance"] = "constant",
+        rule: Any = "feedback",
+        max_iter: int = 100,
+        batch_size: int = 32,
+        n_members: int = 1,
+        method: str = "linearised",
+        n_draws: int = 20,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        precision: Literal["float64", "float32"] = "float64",
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+    ) -> None:
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.prior_scale = prior_scale
+        self.noise = noise
+        self.rule = rule
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.n_members = n_members
+        self.method = method
+        self.n_draws = n_draws
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.precision = precision
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+
+    def __sklearn_tags__(self) -> Any:
+        tags: Any = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        return tags
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to training data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight 2 counts a sample twice, weight 0 leaves it out.
+
+        Returns
+        -------
+        self : BPCRegressor
+        """
+        settings = self._settings()
+        continued = self.warm_start and self._is_fitted()
+        X, target = checked_regression(self, X, y, reset=not continued)
+        self._flat = target.ndim == 1
+        return self._fit_model(X, _two_dimensional(target), checked_weights(sample_weight, X), settings)
+
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from more data of a stream, in one pass.
+
+        The first call fixes the scaling of inputs and targets, so give it enough samples to tell their
+        spread. The posterior represents all samples of all calls, and of an earlier `fit`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+
+        Returns
+        -------
+        self : BPCRegressor
+        """
+        first = not self._is_fitted()
+        X, target = checked_regression(self, X, y, reset=first)
+        if first:
+            self._flat = target.ndim == 1
+        return self._partial_fit_model(X, _two_dimensional(target), checked_weights(sample_weight, X))
+
+    def predict(
+        self, X: ArrayLike, return_std: bool = False, return_cov: bool = False
+    ) -> Array | tuple[Array, Array]:
+        """Predict the mean of the targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        return_std : bool, default=False
+            Also return the standard deviation, noise included.
+        return_cov : bool, default=False
+            Also return the covariance between the outputs of each sample.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        std : ndarray in the shape of mean, if return_std
+        cov : ndarray of shape (n_samples, n_outputs, n_outputs), if return_cov
+        """
+        if return_std and return_cov:
+            raise RuntimeError("At most one of return_std or return_cov can be requested.")
+        if not (return_std or return_cov):
+            # The linearised mean is that of the mean network, which needs no backward sweep.
+            method = "mean" if self.method == "linearised" else None
+            return self._dist(X, method).mean
+        dist = self._dist(X)
+        return dist.mean, dist.std if return_std else dist.cov
+
+    def predict_var(self, X: ArrayLike) -> Array:
+        """Predict the variance of the targets, noise included.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        return self._dist(X).var
+
+    def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> tuple[Array, Array]:
+        """Predict central intervals.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        coverage : float, default=0.9
+            Probability of the interval.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from bayespc import BPCRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> lower, upper = BPCRegressor(prior_scale=0.1, random_state=0).fit(X, y).predict_interval(X)
+        >>> 0.8 < ((lower < y) & (y < upper)).mean() < 1.0
+        np.True_
+        """
+        return self._dist(X).interval(coverage)
+
+    def predict_quantiles(self, X: ArrayLike, alpha: ArrayLike = (0.05, 0.5, 0.95)) -> Array:
+        """Predict quantiles.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        alpha : float or sequence of float, default=(0.05, 0.5, 0.95)
+            Probabilities, between 0 and 1.
+
+        Returns
+        -------
+        ndarray in the shape of `predict`, with one more axis at the end if alpha is a sequence
+        """
+        return self._dist(X).ppf(alpha)
+
+    def predict_dist(self, X: ArrayLike) -> PredictiveDistribution:
+        """Predict the whole distribution of the targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        PredictiveDistribution
+        """
+        return self._dist(X)
+
+    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> Array:
+        """Draw targets from their predictive distribution.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples_X, n_features)
+            Samples.
+        n_samples : int, default=1
+            Number of draws.
+        random_state : int, RandomState instance or None, default=0
+            Source of chance.
+
+        Returns
+        -------
+        ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_outputs, n_samples)
+        """
+        return np.moveaxis(self._dist(X).sample(n_samples, random_state), 0, -1)
+
+    def decompose(self, X: ArrayLike) -> Decomposition:
+        """Split the predictive variance into noise and ignorance.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        aleatoric, epistemic : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Variances that add to `predict_var`. With ``method="mean"`` the linearised ones.
+        """
+        dist = self._dist(X, self._uncertain_method())
+        return Decomposition(dist.aleatoric, dist.epistemic)
+
+    def _dist(self, X: ArrayLike, method: str | None = None) -> PredictiveDistribution:
+        predictive = self._predictive(X, method)
+        return PredictiveDistribution(predictive, self._flat)
+
+    def _notes(self) -> dict[str, Any]:
+        return super()._notes() | {"one_dimensional": self._flat}
+
+    def _target_encoding(self) -> dict[str, Any]:
+        d = self.model_.n_targets
+        return {"task": "regression", "columns": ["y"] if d == 1 else [f"y{i}" for i in range(d)]}
+
+
+def _two_dimensional(y: Array) -> Array:
+    return np.ascontiguousarray(y[:, None] if y.ndim == 1 else y)

@@ -1,0 +1,112 @@
+"""What comes in: tables with names, both float types, and wrong input as scikit-learn words it."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from bayespc import BPCClassifier, BPCRegressor
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    return X, X @ [1.0, -2.0, 0.5] + 0.1 * rng.normal(size=120)
+
+
+def small(**keywords):
+    return BPCRegressor(hidden_layer_sizes=(8,), max_iter=10, random_state=0, **keywords)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_names_of_a_table_are_kept_and_checked(data, library):
+    frames = pytest.importorskip(library)
+    X, y = data
+    table = frames.DataFrame({name: X[:, i] for i, name in enumerate("abc")})
+    model = small().fit(table, frames.Series(y))
+    assert list(model.feature_names_in_) == ["a", "b", "c"]
+    np.testing.assert_array_equal(model.predict(table), small().fit(X, y).predict(X))
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(table[["c", "b", "a"]])
+
+
+def test_single_precision_is_read_as_it_is(data):
+    X, y = data
+    single = small(precision="float32").fit(X.astype(np.float32), y)
+    double = small().fit(X, y)
+    np.testing.assert_allclose(single.predict(X.astype(np.float32)), double.predict(X), atol=0.02)
+
+
+def test_other_layouts_give_the_same_bits(data):
+    X, y = data
+    expected = small().fit(X, y).predict(X)
+    for other in (np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2], X.tolist()):
+        np.testing.assert_array_equal(small().fit(other, y).predict(other), expected)
+
+
+def test_arrays_are_not_copied_on_the_way_in(data):
+    """NumPy reports its memory to tracemalloc; a copy of X would be 16 MB."""
+    rng = np.random.default_rng(0)
+    for dtype in (np.float64, np.float32):
+        X = rng.normal(size=(100_000, 20)).astype(dtype)
+        y = X[:, 0].astype(np.float64)
+        model = BPCRegressor(hidden_layer_sizes=(), batch_size=1_000_000, max_iter=1, random_state=0)
+        tracemalloc.start()
+        model.fit(X, y)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < X.nbytes / 2
+
+
+def test_wrong_input_is_refused_in_the_words_of_scikit_learn(data):
+    X, y = data
+    model = small().fit(X, y)
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        small().fit(np.where(X > 2, np.nan, X), y)
+    with pytest.raises(ValueError, match="Input X contains infinity"):
+        model.predict(np.full((2, 3), np.inf))
+    with pytest.raises(ValueError, match="X has 2 features, but BPCRegressor is expecting 3"):
+        model.predict(X[:, :2])
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D array"):
+        model.predict(X[0])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        small().fit(X, y[:-1])
+    with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
+        small().fit(X, y, sample_weight=-np.ones(120))
+    with pytest.raises(ValueError, match="Unknown label type"):
+        BPCClassifier().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "error", "words"),
+    [
+        ({"activation": "cubic"}, ValueError, "activation must be one of identity, relu"),
+        ({"prior_scale": -1.0}, ValueError, "prior_scale must be greater than 0"),
+        ({"prior_scale": "wide"}, TypeError, "prior_scale must be a number"),
+        ({"hidden_layer_sizes": (5, 0)}, ValueError, "hidden_layer_sizes must be at least 1; got 0"),
+        ({"hidden_layer_sizes": 2.5}, TypeError, "hidden_layer_sizes must be an integer or a sequence"),
+        ({"noise": "loud"}, ValueError, "noise must be one of constant, variance"),
+        ({"rule": "magic"}, ValueError, "rule must be one of feedback, relaxation"),
+        ({"rule": {"kind": "feedback", "gian": 1}}, ValueError, "unknown field `gian`"),
+        ({"rule": "relaxation", "noise": "variance"}, ValueError, "a head other than gaussian"),
+        ({"max_iter": 0}, ValueError, "max_iter must be at least 1"),
+        ({"batch_size": 2.0}, TypeError, "batch_size must be an integer"),
+        ({"n_members": 0}, ValueError, "n_members must be at least 1"),
+        ({"method": "guess"}, ValueError, "method must be one of linearised"),
+        ({"method": "monte_carlo", "n_draws": 0}, ValueError, "n_draws must be at least 1"),
+        ({"validation_fraction": 1.5}, ValueError, "validation_fraction must be"),
+        ({"precision": "float16"}, ValueError, "precision must be one of float64, float32"),
+        ({"random_state": -1}, ValueError, "random_state must be at least 0"),
+    ],
+)
+def test_a_wrong_parameter_is_named(data, keywords, error, words):
+    with pytest.raises(error, match=words):
+        BPCRegressor(**keywords).fit(*data)
+
+
+@pytest.mark.parametrize("coverage", [0.0, 1.0, -0.5, np.nan])
+def test_impossible_coverage_is_refused(data, coverage):
+    X, y = data
+    with pytest.raises(ValueError, match="coverage"):
+        small().fit(X, y).predict_interval(X, coverage=coverage)

@@ -1,0 +1,204 @@
+import pickle
+
+import numpy as np
+import pytest
+
+from bayespc import BPCRegressor, MatrixNormalWishart, Network, SufficientStats, datasets, presets
+
+
+@pytest.fixture
+def batch():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    return X, np.column_stack([np.sin(X[:, 0]), X[:, 1] * X[:, 2]])
+
+
+def statistics(batch, rows=slice(None)):
+    X, Y = batch
+    pre = np.column_stack([X, np.ones(len(X))])
+    return SufficientStats(np.ascontiguousarray(pre[rows]), np.ascontiguousarray(Y[rows]))
+
+
+def prior():
+    return MatrixNormalWishart(np.zeros((2, 4)), np.eye(4) / 10, np.eye(2) / 1000, 4.0)
+
+
+def test_statistics_of_parts_add_to_those_of_the_whole(batch):
+    whole = statistics(batch)
+    parts = statistics(batch, slice(0, 20)) + statistics(batch, slice(20, 60))
+    np.testing.assert_allclose(parts.pre_pre, whole.pre_pre)
+    np.testing.assert_allclose(parts.post_pre, whole.post_pre)
+    np.testing.assert_allclose(parts.post_post, whole.post_post)
+    assert parts.count == whole.count == 60
+    np.testing.assert_allclose((2 * whole).post_pre, (whole + whole).post_pre)
+    assert whole + SufficientStats.zero(2, 4) == whole
+
+
+def test_statistics_travel_as_bytes(batch):
+    whole = statistics(batch)
+    assert SufficientStats.from_bytes(whole.to_bytes()) == whole
+    assert pickle.loads(pickle.dumps(whole)) == whole
+    with pytest.raises(ValueError, match="safetensors"):
+        SufficientStats.from_bytes(b"nonsense")
+
+
+def test_statistics_of_other_widths_do_not_add(batch):
+    with pytest.raises(ValueError, match="statistics"):
+        statistics(batch) + SufficientStats.zero(1, 4)
+
+
+def test_the_posterior_mean_is_ridge_regression(batch):
+    X, Y = batch
+    pre = np.column_stack([X, np.ones(len(X))])
+    posterior = prior().update(statistics(batch))
+    ridge = np.linalg.solve(pre.T @ pre + np.eye(4) / 10, pre.T @ Y).T
+    np.testing.assert_allclose(posterior.mean, ridge, rtol=1e-10)
+    assert posterior.dof == 64
+    np.testing.assert_allclose(posterior.col_cov, np.linalg.inv(pre.T @ pre + np.eye(4) / 10), rtol=1e-9)
+
+
+def test_free_energy_of_a_conjugate_update_is_the_log_evidence(batch):
+    """The evidence by the chain rule: log p(A, B) = log p(A) + log p(B | A)."""
+    a, b = statistics(batch, slice(0, 20)), statistics(batch, slice(20, 60))
+
+    def evidence(before, stats):
+        after = before.update(stats)
+        return after.expected_log_likelihood(stats) - after.kl_divergence(before)
+
+    whole = evidence(prior(), a + b)
+    np.testing.assert_allclose(evidence(prior(), a) + evidence(prior().update(a), b), whole, rtol=1e-10)
+
+
+def test_draws_of_weights_scatter_around_the_mean(batch):
+    posterior = prior().update(statistics(batch))
+    draws = np.array([posterior.sample(seed)[0] for seed in range(2000)])
+    spread = draws.std(axis=0)
+    np.testing.assert_array_less(np.abs(draws.mean(axis=0) - posterior.mean), 5 * spread / np.sqrt(2000))
+
+
+def test_one_layer_learns_the_exact_posterior_in_one_step(batch):
+    X, Y = batch
+    network = Network(3, 2, hidden_layer_sizes=(), rule="relaxation", random_state=0)
+    network.learn(X, Y)
+    exact = network.priors[0].update(statistics(batch))
+    np.testing.assert_allclose(network.weights[0], exact.mean, rtol=1e-9)
+    np.testing.assert_allclose(network.posteriors[0].col_cov, exact.col_cov, rtol=1e-9)
+
+
+def test_training_by_hand_is_what_the_estimator_does(batch):
+    X, Y = batch
+    loop = Network(3, 2, hidden_layer_sizes=(10,), random_state=0)
+    losses = [loop.learn(X, Y, total_steps=50) for _ in range(50)]
+    loop.finish(X, Y)
+    assert losses[-1] < 0.5 * losses[0]
+    assert repr(loop) == "Network(3-10-2, rule='feedback', n_steps=50)"
+    assert loop.predict(X).mean.shape == (60, 2)
+
+
+def test_relaxation_lowers_the_energy_and_shows_its_activities(batch):
+    X, Y = batch
+    network = Network(3, 2, hidden_layer_sizes=(10, 5), rule=presets.paper()["rule"], random_state=0)
+    network.learn(X, Y, n_total=60)
+    settings = {
+        "steps": 50,
+        "tolerance": 1e-9,
+        "halve_steps": True,
+        "optimiser": {"gradient": {"rate": None}},
+    }
+    relaxed = network.relax(X, Y, settings)
+    assert [z.shape for z in relaxed.activities] == [(60, 3), (60, 10), (60, 5), (60, 2)]
+    assert (np.diff(relaxed.energy) <= 1e-9 * np.abs(relaxed.energy[:-1])).all()
+    assert relaxed.energy[-1] < relaxed.energy[0]
+    np.testing.assert_array_equal(relaxed.activities[0], X)
+    np.testing.assert_array_equal(relaxed.activities[-1], Y)
+    assert relaxed.layer_energies.shape == (3,)
+    assert len(network.relax(X, Y).energy) >= 2
+
+
+def test_feedback_moves_activities_towards_the_target(batch):
+    X, Y = batch
+    network = Network(3, 2, hidden_layer_sizes=(10,), random_state=0)
+    forward, inferred = network.activities(X), network.infer(X, Y)
+    assert [z.shape for z in inferred] == [(60, 10), (60, 2)]
+    assert not np.allclose(forward[0], inferred[0])
+    np.testing.assert_allclose(inferred[1], Y)
+
+
+def test_a_linear_network_imputes_the_exact_conditional():
+    """y = 2x + noise: a missing x is a Gaussian product of prior and likelihood."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 1))
+    Y = 2 * X + 0.5 * rng.normal(size=(2000, 1))
+    network = Network(1, 1, hidden_layer_sizes=(), rule="relaxation", random_state=0)
+    network.learn(X, Y)
+    slope, bias = network.weights[0][0]
+    precision = network.posteriors[0].expected_precision()[0, 0]
+    filled = network.impute([[np.nan]], [[1.0]], weight_uncertainty=0.0)
+    variance = 1 / (1 + slope**2 * precision)
+    np.testing.assert_allclose(filled.X[0, 0], variance * slope * precision * (1 - bias), rtol=1e-6)
+    np.testing.assert_allclose(filled.X_var[0, 0], variance, rtol=1e-6)
+    assert filled.y_var[0, 0] == 0
+
+
+def test_generated_targets_look_like_the_data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 1))
+    Y = 2 * X + 0.5 * rng.normal(size=(2000, 1))
+    network = Network(1, 1, hidden_layer_sizes=(), rule="relaxation", random_state=0)
+    network.learn(X, Y)
+    x, y = network.generate(5000, random_state=0)
+    np.testing.assert_allclose(np.polyfit(x[:, 0], y[:, 0], 1)[0], 2, atol=0.05)
+    np.testing.assert_array_equal(y, network.generate(5000, random_state=0)[1])
+
+
+def test_missing_values_are_learned_from_by_relaxation_only(batch):
+    X, Y = batch
+    X = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
+    relaxation = Network(3, 2, hidden_layer_sizes=(5,), rule="relaxation", random_state=0)
+    assert np.isfinite(relaxation.learn(X, Y, n_total=60))
+    with pytest.raises(ValueError, match="missing values"):
+        Network(3, 2, hidden_layer_sizes=(5,), random_state=0).learn(X, Y)
+
+
+def test_wrong_shapes_are_refused_by_name(batch):
+    X, Y = batch
+    network = Network(3, 2, hidden_layer_sizes=(5,), random_state=0)
+    with pytest.raises(ValueError, match="X must have two dimensions"):
+        network.activities(X[0])
+    for call in (network.activities, lambda X: network.learn(X, Y), lambda X: network.infer(X, Y)):
+        with pytest.raises(ValueError, match="input has 2 features, expected 3"):
+            call(X[:, :2])
+    for call in (network.learn, network.infer, network.relax, network.finish, network.free_energy):
+        with pytest.raises(ValueError, match="target"):
+            call(X, Y[:, :1])
+    with pytest.raises(ValueError, match="y has 1 columns, expected 2"):
+        network.impute(X, Y[:, :1])
+
+
+def test_a_network_of_an_estimator_predicts_like_it(batch):
+    X, Y = batch
+    model = BPCRegressor(hidden_layer_sizes=(8,), max_iter=5, random_state=0).fit(X, Y)
+    network = Network.from_estimator(model)
+    (x_mean, x_std), (y_mean, y_std) = model.model_.input_scaling, model.model_.target_scaling
+    mean = network.predict((X - x_mean) / x_std).mean * y_std + y_mean
+    np.testing.assert_allclose(mean, model.predict(X), rtol=1e-9, atol=1e-12)
+
+
+def test_presets_make_an_estimator():
+    X, y = datasets.make_epistemic(60, random_state=0)
+    settings = presets.paper() | {"hidden_layer_sizes": (16,), "max_iter": 5, "random_state": 0}
+    model = BPCRegressor(**settings).fit(X, y)
+    assert model.model_.predict(X).n_components == 20
+
+
+def test_standard_splits_are_those_of_numpy():
+    rng = np.random.RandomState(1)
+    for train, test in datasets.standard_splits(50, 3):
+        expected = rng.choice(range(50), 50, replace=False)
+        np.testing.assert_array_equal(np.concatenate([train, test]), expected)
+        assert len(train) == 45
+
+
+def test_an_unknown_data_set_is_refused_with_the_known_ones():
+    with pytest.raises(ValueError, match="yacht"):
+        datasets.load_uci("atlantis")

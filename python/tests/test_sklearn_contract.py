@@ -1,0 +1,100 @@
+"""scikit-learn's own checks of an estimator, and the tools of scikit-learn around it."""
+
+import json
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from bayespc import BPCClassifier, BPCRegressor
+
+
+@parametrize_with_checks([BPCRegressor(), BPCClassifier()])
+def test_scikit_learn_has_nothing_to_object_to(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks(
+    [
+        BPCRegressor(noise="variance", max_iter=30),
+        BPCRegressor(rule="relaxation", max_iter=30),
+        BPCRegressor(n_members=2, precision="float32", max_iter=30),
+    ]
+)
+def test_scikit_learn_has_nothing_to_object_to_other_settings(estimator, check):
+    if "sample_weight_equivalence" in str(check) and estimator.precision == "float32":
+        pytest.skip("equal to seven digits, which float32 does not have")
+    check(estimator)
+
+
+def small(**keywords):
+    return BPCRegressor(hidden_layer_sizes=(10,), max_iter=10, random_state=0, **keywords)
+
+
+def test_grid_search_chooses_a_prior_inside_a_pipeline():
+    X, y = load_diabetes(return_X_y=True)
+    pipeline = make_pipeline(PolynomialFeatures(1, include_bias=False), small())
+    search = GridSearchCV(pipeline, {"bpcregressor__prior_scale": [1e-2, 10.0]}, cv=2).fit(X, y)
+    assert search.best_params_["bpcregressor__prior_scale"] in (1e-2, 10.0)
+    assert search.best_score_ > 0.3
+
+
+def test_cross_validation_of_a_classifier():
+    X, y = load_iris(return_X_y=True)
+    scores = cross_val_score(BPCClassifier(max_iter=30, random_state=0), X, y, cv=3)
+    assert scores.mean() > 0.9
+
+
+def test_clone_keeps_parameters_and_drops_what_was_learned():
+    X, y = load_diabetes(return_X_y=True)
+    model = small(prior_scale=0.3).fit(X, y)
+    copy = clone(model)
+    assert copy.get_params() == model.get_params()
+    with pytest.raises(NotFittedError):
+        copy.predict(X)
+
+
+@pytest.mark.parametrize("through", [pickle, joblib])
+def test_a_pickled_estimator_predicts_the_same_bits(through, tmp_path):
+    X, y = load_diabetes(return_X_y=True)
+    model = small(n_members=2).fit(X, y)
+    with open(tmp_path / "model", "wb") as file:
+        through.dump(model, file)
+    with open(tmp_path / "model", "rb") as file:
+        again = through.load(file)
+    for ours, theirs in zip(
+        model.predict(X, return_std=True), again.predict(X, return_std=True), strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+    assert again.loss_curve_ == model.loss_curve_
+
+
+def test_html_repr_shows_the_parameters_that_differ():
+    assert "prior_scale" in small(prior_scale=0.5)._repr_html_()
+
+
+def test_warm_start_goes_on_where_the_last_fit_ended():
+    X, y = load_diabetes(return_X_y=True)
+    model = small(warm_start=True).fit(X, y)
+    first = model.loss_curve_[0]
+    model.set_params(max_iter=3).fit(X, y)
+    assert model.loss_curve_[0] < 0.8 * first
+    with pytest.raises(ValueError, match="warm start"):
+        model.set_params(hidden_layer_sizes=(11,)).fit(X, y)
+
+
+def test_same_seed_same_bits_and_another_seed_other_bits():
+    X, y = load_diabetes(return_X_y=True)
+    first, same = small().fit(X, y), small().fit(X, y)
+    np.testing.assert_array_equal(first.predict(X), same.predict(X))
+    other = small().set_params(random_state=1).fit(X, y)
+    assert np.abs(first.predict(X) - other.predict(X)).max() > 0
+    assert json.loads(other.model_.settings)["training"]["seed"] == 1

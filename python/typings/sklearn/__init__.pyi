@@ -1,0 +1,1 @@
+# The little of scikit-learn, which ships no types, that bayespc uses.

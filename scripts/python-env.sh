@@ -1,0 +1,33 @@
+#!/bin/sh
+# Make .venv in the project if it is missing, and install the tools and the package into it.
+#
+#   scripts/python-env.sh            build the wheel in release mode and install it
+#   scripts/python-env.sh --dev      build with the quicker dev profile
+#
+# Safe to run again: tools are installed when their list has changed, and the wheel is reinstalled when
+# building gave another one. PYTHON names the interpreter (python3).
+set -eu
+cd "$(dirname "$0")/.."
+
+profile=--release
+[ "${1:-}" = --dev ] && profile="--profile dev"
+
+tools="maturin>=1.9.4,<2 numpy scikit-learn pandas polars matplotlib tqdm pytest ruff pyright"
+[ -x .venv/bin/python ] || "${PYTHON:-python3}" -m venv .venv
+if [ "$(cat .venv/tools 2>/dev/null || true)" != "$tools" ]; then
+    # shellcheck disable=SC2086 # a list of words
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check $tools
+    printf '%s\n' "$tools" >.venv/tools
+fi
+
+wheels=target/wheels/dev-env
+rm -rf "$wheels"
+# shellcheck disable=SC2086 # a list of words
+.venv/bin/maturin build $profile --quiet --interpreter .venv/bin/python --out "$wheels"
+wheel=$(echo "$wheels"/bayespc-*.whl)
+digest=$(.venv/bin/python -c 'import hashlib, sys; print(hashlib.sha256(open(sys.argv[1], "rb").read()).hexdigest())' "$wheel")
+if [ "$(cat .venv/wheel 2>/dev/null || true)" != "$digest" ]; then
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps "$wheel"
+    printf '%s\n' "$digest" >.venv/wheel
+fi
+.venv/bin/python -c 'import bayespc; print("bayespc", bayespc.__version__, "is installed in .venv")'
