@@ -47,6 +47,9 @@ pub enum Error {
         /// What would fit.
         expected: usize,
     },
+    /// Predictions could not be scored.
+    #[error(transparent)]
+    Scoring(#[from] bayespc::Error),
     /// A requested axis range is empty, not finite, or not positive on a logarithmic axis.
     #[error("{axis} range {low} to {high} of chart `{chart}` cannot be drawn")]
     Range {

@@ -8,8 +8,9 @@
 //! | [`PredictiveCoding`]   | relaxation, unit precision | a point, by the gradient of the same energy        |
 //! | [`Backprop`]           | forward pass               | a point, by the gradient of the squared error      |
 //! | [`BayesByBackprop`]    | forward pass               | independent normals, by reparametrised gradients   |
+//! | [`RandomFeatures`]     | forward pass               | random below, exact conjugate posterior on top     |
 //!
-//! The last three are the paper's baselines. They share the backward pass (`backward`), the parallel run over
+//! The middle three are the paper's baselines. They share the backward pass (`backward`), the parallel run over
 //! fixed chunks of samples (`chunks`), and what a single network needs (`point`).
 
 mod backprop;
@@ -19,6 +20,7 @@ mod bpc;
 mod chunks;
 mod point;
 mod predictive_coding;
+mod random_features;
 
 use faer::MatRef;
 use rand::Rng;
@@ -28,6 +30,7 @@ pub use bayes_by_backprop::{BayesByBackprop, BayesByBackpropSettings, Variationa
 pub use bpc::{Bpc, Rule};
 pub use point::ResidualNoise;
 pub use predictive_coding::{PAPER_WEIGHT_DECAY, PredictiveCoding, PredictiveCodingSettings};
+pub use random_features::{RandomFeatures, RandomFeaturesSettings};
 
 use crate::data::Dataset;
 use crate::error::Result;

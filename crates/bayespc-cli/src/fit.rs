@@ -1,0 +1,191 @@
+//! `bayespc fit`: learn a model from a table, say how good it is on rows it has not seen, and keep it.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use bayespc::model::{Model, ModelSettings};
+use bayespc_data::Targets;
+use bayespc_experiments::fit_report::{FitReport, Outcome};
+use clap::Args;
+use serde_json::json;
+
+use crate::failure::usage;
+use crate::input::{Part, Parts, Problem, TableArgs};
+use crate::output::{Output, note, print, print_json, two_columns};
+use crate::progress::{Watched, bar};
+use crate::scores::{Predictions, Scores};
+use crate::settings::SettingsArgs;
+use crate::threads;
+
+/// Note of the model that holds its encoding, as JSON.
+pub const ENCODING_NOTE: &str = "encoding";
+/// Note of the model that holds its free energy, as JSON: per member and layer, complexity and expected
+/// log-likelihood in nats.
+pub const FREE_ENERGY_NOTE: &str = "free_energy";
+/// Note of the model that names the data it was fitted to.
+pub const DATA_NOTE: &str = "data";
+
+/// Learn a model from a table.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  bayespc fit wine --out wine.safetensors --report wine.html
+  bayespc fit flats.csv --target rent --set training.epochs=200 --set network.prior.col_var=1.0
+  bayespc fit iris.csv --target species --config settings.toml --json
+
+A settings file has the same keys as --set:
+  members = 3
+  [network]
+  hidden_layer_sizes = [50, 50]
+  activation = \"relu\"
+  [network.head]
+  kind = \"variance_node\"
+  [training]
+  epochs = 200
+  batch_size = 32
+
+A tenth of the rows is held out for the printed scores; --test-fraction 0 learns from all rows.")]
+pub struct FitArgs {
+    #[command(flatten)]
+    table: TableArgs,
+    #[command(flatten)]
+    settings: SettingsArgs,
+    /// Share of the rows held out for the printed scores; 0 learns from all of them
+    #[arg(long, value_name = "SHARE", default_value_t = 0.1)]
+    test_fraction: f64,
+    /// File to keep the model in
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// HTML page with scores, plots and settings
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Threads to use; never changes a result
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Print scores as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Run the command.
+pub fn run(args: &FitArgs) -> Result<()> {
+    threads::set(args.threads)?;
+    let settings = args.settings.load()?;
+    if !(0.0..1.0).contains(&args.test_fraction) {
+        return Err(usage(format!("--test-fraction {} is not in [0, 1)", args.test_fraction)));
+    }
+    let out = args.out.as_deref().map(Output::create).transpose()?;
+    let page = args.report.as_deref().map(Output::create).transpose()?;
+    let problem = args.table.load()?;
+    let split = problem.hold_out(args.test_fraction, settings.training.seed)?;
+    let parts = problem.parts(&split)?;
+
+    let start = Instant::now();
+    let model = train(&problem, &parts, &settings)?;
+    let seconds = start.elapsed().as_secs_f64();
+
+    let held_out = !split.test.is_empty();
+    let scored = if held_out { &parts.test } else { &parts.train };
+    let predictions = predict(&model, scored)?;
+    let scores = Scores::of(&predictions, &scored.targets, &model.target_scaling().scale)?;
+    if let Some(page) = page {
+        let html = html(&problem, &parts, &model, &predictions, &scores, held_out)?;
+        page.write_whole(html.as_bytes())?;
+    }
+    if let Some(out) = out {
+        out.write_whole(&model.to_bytes()?)?;
+    }
+    if args.json {
+        let mut result = serde_json::Map::new();
+        result.insert("dataset".into(), json!(problem.source.name));
+        result.insert("targets".into(), json!(problem.targets));
+        result.insert("scored_on".into(), json!(if held_out { "held-out rows" } else { "training rows" }));
+        result.insert("train_rows".into(), json!(parts.train.len()));
+        result.insert("test_rows".into(), json!(parts.test.len()));
+        result.extend(scores.to_json());
+        result.insert("seconds_fit".into(), json!(seconds));
+        result.insert("model".into(), json!(args.out));
+        result.insert("report".into(), json!(args.report));
+        return print_json(&result.into());
+    }
+    let (n_train, n_test) = (parts.train.len(), parts.test.len());
+    let source = &problem.source.name;
+    let heading = if held_out {
+        format!("{source}: learned from {n_train} rows in {seconds:.1} s; scores on {n_test} held-out rows")
+    } else {
+        format!("{source}: learned from {n_train} rows in {seconds:.1} s; scores on the same rows")
+    };
+    print(&format!("{heading}\n\n{}", two_columns(&scores.rows())))?;
+    for (what, path) in [("model", &args.out), ("report", &args.report)] {
+        if let Some(path) = path {
+            note(&format!("{what} written to {}", path.display()));
+        }
+    }
+    Ok(())
+}
+
+/// Train under a progress bar, and note what later commands need.
+fn train(problem: &Problem, parts: &Parts, settings: &ModelSettings) -> Result<Model> {
+    let targets = parts.train.model_targets(problem.classes());
+    let bar = bar("learning", 0);
+    let input = parts.train.features.as_ref();
+    let result = Model::fit(input, targets, None, settings, &mut Watched(bar.clone()));
+    bar.finish_and_clear();
+    let mut model = result.context("training failed")?;
+    let energies: Vec<Vec<_>> = model
+        .free_energy(input, targets)?
+        .iter()
+        .map(|member| member.iter().map(|f| (f.complexity, f.expected_log_likelihood)).collect())
+        .collect();
+    let notes = model.notes_mut();
+    notes.insert(ENCODING_NOTE.to_owned(), serde_json::to_string(&parts.encoding)?);
+    notes.insert(FREE_ENERGY_NOTE.to_owned(), serde_json::to_string(&energies)?);
+    notes.insert(DATA_NOTE.to_owned(), problem.source.name.clone());
+    Ok(model)
+}
+
+fn predict(model: &Model, part: &Part) -> Result<Predictions> {
+    let input = part.features.as_ref();
+    Ok(match part.targets {
+        Targets::Regression(_) => Predictions::Values(model.predict(input)?),
+        Targets::Classification(_) => Predictions::Probabilities(model.predict_probabilities(input)?),
+    })
+}
+
+fn html(
+    problem: &Problem,
+    parts: &Parts,
+    model: &Model,
+    predictions: &Predictions,
+    scores: &Scores,
+    held_out: bool,
+) -> Result<String> {
+    let scored = if held_out { &parts.test } else { &parts.train };
+    let outcome = match (predictions, &scored.targets) {
+        (Predictions::Values(predictive), Targets::Regression(values)) => {
+            Outcome::Values { predictive, targets: values.as_ref(), names: &problem.targets }
+        }
+        (Predictions::Probabilities(probabilities), Targets::Classification(labels)) => {
+            Outcome::Classes {
+                probabilities: probabilities.as_ref(),
+                labels,
+                names: problem.classes().unwrap_or_default(),
+            }
+        }
+        _ => anyhow::bail!("the predictions are not of the kind of the targets"),
+    };
+    let settings = toml::to_string(model.settings()).context("the settings cannot be written as TOML")?;
+    let page = FitReport {
+        dataset: &problem.source.name,
+        train_rows: parts.train.len(),
+        features: model.n_features(),
+        held_out,
+        scores: scores.rows(),
+        outcome,
+        training: model.reports(),
+        settings: &settings,
+        seed: model.settings().training.seed,
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    Ok(page.to_report()?.to_html())
+}

@@ -1,0 +1,266 @@
+//! From the command line to matrices: a file or a named data set, its target columns, and rows held out.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use bayespc::model;
+use bayespc_data::{
+    DataSource, Dataset, DatasetInfo, Encoding, EncodingOptions, Kinds, Missing, Split, Table, Targets, Task,
+    catalogue, load_uci,
+};
+use clap::{Args, ValueEnum};
+use faer::Mat;
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use rand::seq::SliceRandom;
+
+use crate::failure::{did_you_mean, usage};
+use crate::output::note;
+use crate::progress;
+
+/// Stream of the seed that draws the hold-out; training uses the streams below.
+const HOLD_OUT_STREAM: u64 = 8;
+
+/// Flags that say what to learn from.
+#[derive(Args, Clone, Debug)]
+pub struct TableArgs {
+    /// A CSV or Parquet file with a header, or a data set's name (see `bayespc data list`)
+    #[arg(value_name = "DATA")]
+    pub data: String,
+    /// Target column; repeat it for several. Named data sets know theirs
+    #[arg(long, value_name = "COL")]
+    pub target: Vec<String>,
+    /// What to predict; by default classes for text and booleans, values for numbers
+    #[arg(long, value_enum)]
+    pub task: Option<TaskArg>,
+    /// Column that is neither feature nor target; may be repeated
+    #[arg(long, value_name = "COL")]
+    pub ignore: Vec<String>,
+    /// Fill missing feature values with the mean or the most frequent value
+    #[arg(long)]
+    pub impute: bool,
+    /// Folder to look for named data sets in, before BAYESPC_DATA, the cache and the network
+    #[arg(long = "data", value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+}
+
+/// What to predict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TaskArg {
+    /// Real values
+    Regression,
+    /// One of several classes
+    Classification,
+}
+
+/// A table with what is known about it.
+pub struct Source {
+    /// Short name for messages and reports.
+    pub name: String,
+    /// Its rows.
+    pub table: Table,
+    /// The named data set it is, if it is one.
+    pub benchmark: Option<&'static DatasetInfo>,
+}
+
+/// A table and what to learn from it.
+pub struct Problem {
+    /// The table.
+    pub source: Source,
+    /// Target columns.
+    pub targets: Vec<String>,
+    /// How the other columns become features.
+    feature_options: EncodingOptions,
+    /// The encoding of the whole table, which knows every class.
+    whole: Encoding,
+}
+
+/// Features and targets of some rows.
+pub struct Part {
+    /// One column per row, `d × n`.
+    pub features: Mat<f64>,
+    /// Its targets.
+    pub targets: Targets,
+}
+
+/// Rows to learn from and rows to report on, encoded by what the former teach.
+pub struct Parts {
+    /// How columns become matrices.
+    pub encoding: Encoding,
+    /// Rows to learn from.
+    pub train: Part,
+    /// Rows to report on.
+    pub test: Part,
+}
+
+impl TableArgs {
+    /// Read the table and settle the target.
+    pub fn load(&self) -> Result<Problem> {
+        let source = load(&self.data, self.folder.as_deref())?;
+        let targets = match (&self.target[..], source.benchmark) {
+            ([], Some(info)) => vec![info.target.to_owned()],
+            ([], None) => {
+                let names = column_names(&source.table);
+                return Err(usage(format!(
+                    "which column is the target? give --target COL (columns: {names})"
+                )));
+            }
+            (given, _) => given.to_vec(),
+        };
+        for (flag, name) in targets
+            .iter()
+            .map(|name| ("--target", name))
+            .chain(self.ignore.iter().map(|name| ("--ignore", name)))
+        {
+            if !source.table.has_column(name) {
+                let known = source.table.columns().iter().map(|column| column.name.as_str());
+                return Err(usage(format!(
+                    "{flag} {name}: {} has no such column{} (columns: {})",
+                    source.table.file(),
+                    did_you_mean(name, known),
+                    column_names(&source.table),
+                )));
+            }
+        }
+        let options = EncodingOptions {
+            missing: if self.impute { Missing::Impute } else { Missing::Error },
+            task: self.task.map(|task| match task {
+                TaskArg::Regression => Task::Regression,
+                TaskArg::Classification => Task::Classification,
+            }),
+            ignore: self.ignore.clone(),
+            ..EncodingOptions::default()
+        };
+        let whole = encode(&source.table, &targets, &options)?;
+        let ignore = [self.ignore.clone(), targets.clone()].concat();
+        let feature_options = EncodingOptions { task: None, ignore, ..options };
+        Ok(Problem { source, targets, feature_options, whole })
+    }
+}
+
+impl Problem {
+    /// The classes, if there are any.
+    pub fn classes(&self) -> Option<&[String]> {
+        self.whole.classes()
+    }
+
+    /// Encode the rows of a split. The features' encoding is learned from its training rows alone, what the
+    /// target is from all rows: a class that happens to be held out is still a class.
+    pub fn parts(&self, split: &Split) -> Result<Parts> {
+        let train = self.source.table.select_rows(&split.train);
+        let mut encoding = encode(&train, &[], &self.feature_options)?;
+        encoding.target.clone_from(&self.whole.target);
+        let part = |table: &Table| {
+            let encoded = encoding.transform(table)?;
+            for warning in &encoded.warnings {
+                note(&format!("warning: {warning}"));
+            }
+            Ok::<_, bayespc_data::Error>(Part {
+                features: encoded.features,
+                targets: encoding.targets(table)?,
+            })
+        };
+        let train = part(&train)?;
+        let test = part(&self.source.table.select_rows(&split.test))?;
+        Ok(Parts { encoding, train, test })
+    }
+
+    /// Hold out a share of the rows at random.
+    pub fn hold_out(&self, fraction: f64, seed: u64) -> Result<Split> {
+        let n = self.source.table.n_rows();
+        let n_test = (n as f64 * fraction).round() as usize;
+        if fraction > 0.0 && n_test == 0 || n_test + 2 > n {
+            bail!(
+                "{} has {n} rows, too few to hold out {:.0} %: use --test-fraction 0 to learn from all of them",
+                self.source.name,
+                100.0 * fraction
+            );
+        }
+        let mut rows: Vec<usize> = (0..n).collect();
+        if n_test > 0 {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            rng.set_stream(HOLD_OUT_STREAM);
+            rows.shuffle(&mut rng);
+        }
+        let test = rows.split_off(n - n_test);
+        // In the order of the file, so that a hold-out of nothing changes nothing.
+        rows.sort_unstable();
+        Ok(Split { train: rows, test })
+    }
+}
+
+impl Part {
+    /// The targets as the model takes them.
+    pub fn model_targets(&self, classes: Option<&[String]>) -> model::Targets<'_> {
+        match &self.targets {
+            Targets::Regression(values) => model::Targets::Values(values.as_ref()),
+            Targets::Classification(labels) => {
+                model::Targets::Classes { labels, classes: classes.map_or(0, <[String]>::len) }
+            }
+        }
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.features.ncols()
+    }
+}
+
+/// A file, or a data set by name.
+pub fn load(data: &str, folder: Option<&Path>) -> Result<Source> {
+    if let Some(info) = catalogue().iter().find(|info| info.name == data) {
+        let dataset =
+            progress::downloading(info.name, |report| load_uci(info.name, &data_source(folder), report))?;
+        return Ok(Source { name: data.to_owned(), table: table_of(&dataset)?, benchmark: Some(info) });
+    }
+    let path = Path::new(data);
+    if path.is_dir() {
+        bail!("{data} is a folder: give the name of a CSV or Parquet file");
+    }
+    if !path.exists() {
+        let names = catalogue().iter().map(|info| info.name).collect::<Vec<_>>();
+        bail!(
+            "{data} is neither a file nor a data set{} (data sets: {})",
+            did_you_mean(data, names.iter().copied()),
+            names.join(", ")
+        );
+    }
+    let name = path.file_stem().map_or_else(|| data.to_owned(), |stem| stem.to_string_lossy().into_owned());
+    Ok(Source { name, table: Table::read(path)?, benchmark: None })
+}
+
+/// Where named data sets are looked for.
+pub fn data_source(folder: Option<&Path>) -> DataSource {
+    let source = DataSource::from_env();
+    DataSource { folder: folder.map(Path::to_owned).or(source.folder.clone()), ..source }
+}
+
+/// A named data set as a table; numbers written in full are read back unchanged.
+fn table_of(dataset: &Dataset) -> Result<Table> {
+    let mut text = dataset.feature_names.join(",");
+    text.push(',');
+    text.push_str(&dataset.target_name);
+    text.push('\n');
+    for j in 0..dataset.features.ncols() {
+        for i in 0..dataset.features.nrows() {
+            text.push_str(&format!("{:?},", dataset.features[(i, j)]));
+        }
+        text.push_str(&format!("{:?}\n", dataset.targets[(0, j)]));
+    }
+    Table::from_csv(&dataset.name, text.as_bytes(), &Kinds::new())
+        .with_context(|| format!("data set {} cannot be made a table", dataset.name))
+}
+
+fn encode(table: &Table, targets: &[String], options: &EncodingOptions) -> Result<Encoding> {
+    let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
+    Encoding::fit(table, &targets, options).map_err(|error| match error {
+        bayespc_data::Error::MissingValue { .. } => {
+            anyhow::Error::new(error).context("a value is missing; --impute fills in features")
+        }
+        _ => error.into(),
+    })
+}
+
+fn column_names(table: &Table) -> String {
+    table.columns().iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ")
+}

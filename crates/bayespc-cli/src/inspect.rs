@@ -1,0 +1,216 @@
+//! `bayespc inspect`: what is in a model file.
+//!
+//! ```text
+//! effective parameters of a layer = Σ_n d_y φ_nᵀVφ_n = d_y (d_x − tr(V V⁰⁻¹))
+//! ```
+//!
+//! counts the weights that the data have decided; the rest are still as the prior has them.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use bayespc::heads::HeadSettings;
+use bayespc::linalg::inner;
+use bayespc::model::{Member, Model, Task};
+use bayespc::network::Layer;
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::fit::{DATA_NOTE, FREE_ENERGY_NOTE};
+use crate::output::{print, print_json, two_columns};
+use crate::predict::{encoding_of, read_model, target_names};
+
+/// Show what is in a model file.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:
+  bayespc inspect rent.safetensors
+
+`effective` counts the weights that the data have decided; the others are still as the prior has them.
+Free energy is in nats: the smaller, the better the model explains its training data at the price of what it
+had to learn.")]
+pub struct InspectArgs {
+    /// Model that `bayespc fit` wrote
+    model: PathBuf,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is shown of a layer.
+struct LayerFacts {
+    name: String,
+    shape: (usize, usize),
+    effective: f64,
+    prior_col_var: f64,
+    free_energy: Option<f64>,
+}
+
+/// Complexity and expected log-likelihood, per member and layer.
+type FreeEnergies = Vec<Vec<(f64, f64)>>;
+
+/// Run the command.
+pub fn run(args: &InspectArgs) -> Result<()> {
+    let model = read_model(&args.model)?;
+    let encoding = encoding_of(&model, &args.model).ok();
+    let targets = encoding.as_ref().map_or_else(Vec::new, |encoding| target_names(encoding, &model));
+    let features = encoding.as_ref().map_or_else(Vec::new, bayespc_data::Encoding::feature_names);
+    let energies: Option<FreeEnergies> =
+        model.notes().get(FREE_ENERGY_NOTE).and_then(|text| serde_json::from_str(text).ok());
+    let members = (0..model.members().len())
+        .map(|m| layers(&model.members()[m], energies.as_ref().and_then(|e| e.get(m))))
+        .collect::<Result<Vec<_>>>()?;
+    let noise = output_noise(&model)?;
+    if args.json {
+        return print_json(&to_json(&model, &members, noise.as_deref(), &features, &targets)?);
+    }
+    print(&to_text(&model, &members, noise.as_deref(), &features, &targets)?)
+}
+
+fn layers(member: &Member, energies: Option<&Vec<(f64, f64)>>) -> Result<Vec<LayerFacts>> {
+    let network = &member.network;
+    let n_hidden = network.hidden().len();
+    let facts = |(l, layer): (usize, &Layer<f64>)| {
+        let posterior = layer.posterior()?;
+        let prior = &layer.prior().pre_pre;
+        let kept = inner(posterior.col_cov().as_ref(), prior.as_ref());
+        let (d_post, d_pre) = (layer.d_post(), layer.d_pre());
+        let name =
+            if l < n_hidden { format!("hidden {}", l + 1) } else { format!("output {}", l - n_hidden + 1) };
+        Ok(LayerFacts {
+            name,
+            shape: (d_post, d_pre),
+            effective: d_post as f64 * (d_pre as f64 - kept),
+            prior_col_var: 1.0 / prior[(0, 0)],
+            free_energy: energies.and_then(|e| e.get(l)).map(|(cost, gain)| cost - gain),
+        })
+    };
+    network.layers().enumerate().map(facts).collect()
+}
+
+/// Standard deviation of the noise of every target in original units, averaged over members; none where it
+/// depends on the input.
+fn output_noise(model: &Model) -> Result<Option<Vec<f64>>> {
+    if !matches!(model.settings().network.head, HeadSettings::Gaussian(_)) {
+        return Ok(None);
+    }
+    let scale = &model.target_scaling().scale;
+    let mut variance = vec![0.0; scale.len()];
+    for member in model.members() {
+        let noise = member.network.posteriors()?.output_noise()?;
+        for (k, total) in variance.iter_mut().enumerate() {
+            *total += noise[(k, k)] / model.members().len() as f64;
+        }
+    }
+    Ok(Some(variance.iter().zip(scale).map(|(variance, scale)| variance.sqrt() * scale).collect()))
+}
+
+fn task_name(model: &Model) -> String {
+    match model.task() {
+        Task::Regression => "regression".to_owned(),
+        Task::Classification { classes } => format!("classification into {classes} classes"),
+    }
+}
+
+fn to_json(
+    model: &Model,
+    members: &[Vec<LayerFacts>],
+    noise: Option<&[f64]>,
+    features: &[String],
+    targets: &[String],
+) -> Result<Value> {
+    let layer = |facts: &LayerFacts| {
+        json!({
+            "name": facts.name,
+            "post": facts.shape.0,
+            "pre": facts.shape.1,
+            "parameters": facts.shape.0 * facts.shape.1,
+            "effective_parameters": facts.effective,
+            "prior_col_var": facts.prior_col_var,
+            "free_energy": facts.free_energy,
+        })
+    };
+    let members: Vec<Value> = members
+        .iter()
+        .map(|layers| json!({ "layers": layers.iter().map(layer).collect::<Vec<_>>() }))
+        .collect();
+    Ok(json!({
+        "data": model.notes().get(DATA_NOTE),
+        "task": model.task(),
+        "features": features,
+        "targets": targets,
+        "samples": model.n_seen(),
+        "noise_std": noise,
+        "members": members,
+        "training": model.reports(),
+        "settings": model.settings(),
+    }))
+}
+
+fn to_text(
+    model: &Model,
+    members: &[Vec<LayerFacts>],
+    noise: Option<&[f64]>,
+    features: &[String],
+    targets: &[String],
+) -> Result<String> {
+    let listed = |names: &[String], count: usize| {
+        if names.is_empty() { count.to_string() } else { format!("{count}: {}", names.join(", ")) }
+    };
+    let mut facts = vec![("task".to_owned(), task_name(model))];
+    if let Some(data) = model.notes().get(DATA_NOTE) {
+        facts.push(("data".into(), format!("{data}, {} rows", model.n_seen())));
+    }
+    facts.push(("features".into(), listed(features, model.n_features())));
+    facts.push(("targets".into(), listed(targets, model.n_targets())));
+    facts.push(("members".into(), model.members().len().to_string()));
+    let numbers = |values: &[f64]| values.iter().map(|v| format!("{v:.4}")).collect::<Vec<_>>().join(", ");
+    facts.push((
+        "noise (standard deviation)".into(),
+        noise.map_or_else(|| "depends on the input".to_owned(), numbers),
+    ));
+    let mut text = two_columns(&facts);
+    for (m, layers) in members.iter().enumerate() {
+        let heading = if members.len() > 1 { format!("\n\nmember {}\n", m + 1) } else { "\n\n".to_owned() };
+        text.push_str(&heading);
+        text.push_str(&layer_table(layers));
+        if let Some(report) = model.reports().get(m) {
+            let loss = report.loss.last().map_or_else(String::new, |loss| format!(", last loss {loss:.4}"));
+            text.push_str(&format!("\n{} epochs, {} batches{loss}", report.epochs, report.steps));
+            if report.best_epoch != report.epochs {
+                text.push_str(&format!(", kept epoch {}", report.best_epoch));
+            }
+        }
+    }
+    let settings = toml::to_string(model.settings()).context("the settings cannot be written as TOML")?;
+    text.push_str("\n\nsettings\n");
+    for line in settings.trim_end().lines() {
+        text.push_str("  ");
+        text.push_str(line);
+        text.push('\n');
+    }
+    Ok(text.trim_end().to_owned())
+}
+
+fn layer_table(layers: &[LayerFacts]) -> String {
+    let mut text =
+        format!("{:<10}{:>12}{:>9}{:>11}{:>10}{:>14}", "layer", "shape", "weights", "effective", "prior V", "free energy");
+    let mut total = Some(0.0);
+    for facts in layers {
+        let (d_post, d_pre) = facts.shape;
+        let energy = facts.free_energy.map_or_else(|| "–".to_owned(), |f| format!("{f:.1}"));
+        total = total.zip(facts.free_energy).map(|(a, b)| a + b);
+        text.push_str(&format!(
+            "\n{:<10}{:>12}{:>9}{:>11.1}{:>10}{energy:>14}",
+            facts.name,
+            format!("{d_post} × {d_pre}"),
+            d_post * d_pre,
+            facts.effective,
+            facts.prior_col_var,
+        ));
+    }
+    let weights: usize = layers.iter().map(|f| f.shape.0 * f.shape.1).sum();
+    let effective: f64 = layers.iter().map(|f| f.effective).sum();
+    let energy = total.map_or_else(|| "–".to_owned(), |f| format!("{f:.1}"));
+    text.push_str(&format!("\n{:<10}{:>12}{weights:>9}{effective:>11.1}{:>10}{energy:>14}", "all", "", ""));
+    text
+}

@@ -1,0 +1,162 @@
+//! The learners `evaluate` compares, behind one function: train on one part, predict the other.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use bayespc::data::{Dataset, one_hot};
+use bayespc::learners::{
+    Backprop, BackpropSettings, BayesByBackprop, BayesByBackpropSettings, Learner, PredictiveCoding,
+    PredictiveCodingSettings, RandomFeatures, RandomFeaturesSettings,
+};
+use bayespc::model::{Model, ModelSettings, Unwatched};
+use bayespc::prediction::Method;
+use bayespc::scaling::Standardiser;
+use bayespc::training::{self, Silent, TrainingSettings};
+use bayespc_data::Targets;
+use clap::ValueEnum;
+use faer::Mat;
+
+use crate::input::Parts;
+use crate::scores::Predictions;
+
+/// What to train.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LearnerArg {
+    /// Bayesian predictive coding
+    Bpc,
+    /// Predictive coding: point weights
+    Pc,
+    /// Backpropagation: point weights
+    Backprop,
+    /// Bayes by backprop: independent normal weights
+    Bbb,
+    /// One conjugate Bayesian layer on 300 random features
+    RandomFeatures,
+}
+
+/// Predictions of the test part, and how long they took.
+pub struct Timed {
+    /// Predictions, in the units of the data.
+    pub predictions: Predictions,
+    /// What targets were divided by in training.
+    pub scale: Vec<f64>,
+    /// Seconds to train.
+    pub seconds_fit: f64,
+    /// Seconds to predict.
+    pub seconds_predict: f64,
+}
+
+impl LearnerArg {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bpc => "bpc",
+            Self::Pc => "pc",
+            Self::Backprop => "backprop",
+            Self::Bbb => "bbb",
+            Self::RandomFeatures => "random-features",
+        }
+    }
+
+    /// What the learner needs instead of the settings of Bayesian predictive coding: Bayes by backprop
+    /// learns slowly, in batches of 100, and is read by 20 draws, as in the paper.
+    pub fn defaults(self, mut settings: ModelSettings) -> ModelSettings {
+        if self == Self::Bbb {
+            settings.training.epochs = 400;
+            settings.training.batch_size = Some(100);
+            settings.method = Method::MonteCarlo { draws: 20, seed: 0, layer_noise: false };
+        }
+        settings
+    }
+
+    /// Train on one part, predict the other.
+    pub fn train_and_predict(
+        self,
+        parts: &Parts,
+        classes: Option<&[String]>,
+        settings: &ModelSettings,
+    ) -> Result<Timed> {
+        let (network, seed) = (&settings.network, settings.training.seed);
+        let rng = &mut training::init_rng(seed);
+        match self {
+            Self::Bpc => train_model(parts, classes, settings),
+            Self::Pc => train_learner(parts, classes, settings, |d, k| {
+                PredictiveCoding::<f64>::new(network, &PredictiveCodingSettings::default(), d, k, rng)
+            }),
+            Self::Backprop => train_learner(parts, classes, settings, |d, k| {
+                Backprop::<f64>::new(network, &BackpropSettings::default(), d, k, rng)
+            }),
+            Self::Bbb => train_learner(parts, classes, settings, |d, k| {
+                BayesByBackprop::<f64>::new(network, &BayesByBackpropSettings::default(), d, k, rng)
+            }),
+            Self::RandomFeatures => {
+                // Its posterior is exact: finishing is all the training there is.
+                let training = TrainingSettings { epochs: 0, seed, ..TrainingSettings::default() };
+                let settings = ModelSettings { training, ..settings.clone() };
+                train_learner(parts, classes, &settings, |d, k| {
+                    RandomFeatures::<f64>::new(&RandomFeaturesSettings::default(), d, k, rng)
+                })
+            }
+        }
+    }
+}
+
+fn train_model(parts: &Parts, classes: Option<&[String]>, settings: &ModelSettings) -> Result<Timed> {
+    let start = Instant::now();
+    let targets = parts.train.model_targets(classes);
+    let model = Model::fit(parts.train.features.as_ref(), targets, None, settings, &mut Unwatched)?;
+    let seconds_fit = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let test = parts.test.features.as_ref();
+    let predictions = match classes {
+        None => Predictions::Values(model.predict(test)?),
+        Some(_) => Predictions::Probabilities(model.predict_probabilities(test)?),
+    };
+    Ok(Timed {
+        predictions,
+        scale: model.target_scaling().scale.clone(),
+        seconds_fit,
+        seconds_predict: start.elapsed().as_secs_f64(),
+    })
+}
+
+/// Any learner, on standardised inputs and targets (one-hot codes stay as they are).
+fn train_learner<L: Learner<f64> + Clone>(
+    parts: &Parts,
+    classes: Option<&[String]>,
+    settings: &ModelSettings,
+    start_learner: impl FnOnce(usize, usize) -> bayespc::Result<L>,
+) -> Result<Timed> {
+    let start = Instant::now();
+    let input_scaling = Standardiser::fit(parts.train.features.as_ref())?;
+    let input = input_scaling.apply(parts.train.features.as_ref())?;
+    let (target_scaling, target): (Standardiser, Mat<f64>) = match &parts.train.targets {
+        Targets::Regression(values) => {
+            let scaling = Standardiser::fit(values.as_ref())?;
+            let scaled = scaling.apply(values.as_ref())?;
+            (scaling, scaled)
+        }
+        Targets::Classification(labels) => {
+            let classes = classes.map_or(0, <[String]>::len);
+            (Standardiser::identity(classes), one_hot(labels, classes)?)
+        }
+    };
+    let data = Dataset::new(input.as_ref(), target.as_ref())?;
+    let mut learner = start_learner(input.nrows(), target.nrows())?;
+    training::fit(&mut learner, &data, &settings.training, &mut Silent)?;
+    let seconds_fit = start.elapsed().as_secs_f64();
+
+    let start = Instant::now();
+    let test = input_scaling.apply(parts.test.features.as_ref())?;
+    let predictive = learner.predict(test.as_ref(), settings.method)?;
+    let predictions = match classes {
+        None => Predictions::Values(predictive.unscale(&target_scaling.offset, &target_scaling.scale)?),
+        Some(_) => Predictions::Probabilities(predictive.class_probabilities(1.0)?),
+    };
+    Ok(Timed {
+        predictions,
+        scale: target_scaling.scale,
+        seconds_fit,
+        seconds_predict: start.elapsed().as_secs_f64(),
+    })
+}

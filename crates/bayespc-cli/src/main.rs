@@ -1,0 +1,65 @@
+//! The command `bayespc`: fit, predict and evaluate on tables, look into models, fetch data.
+//!
+//! Results go to standard output, everything else to standard error. Exit code 0 is success, 2 a mistake in
+//! the command line or the settings, 1 any other failure.
+
+mod data;
+mod evaluate;
+mod failure;
+mod fit;
+mod input;
+mod inspect;
+mod learner;
+mod output;
+mod predict;
+mod progress;
+mod reproduce;
+mod scores;
+mod settings;
+mod threads;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Bayesian predictive coding: networks that learn by local, closed-form updates and know what they do not know
+#[derive(Debug, Parser)]
+#[command(name = "bayespc", version, after_help = "Start here:
+  bayespc fit wine --report wine.html
+  bayespc fit flats.csv --target rent --out rent.safetensors
+  bayespc predict rent.safetensors new-flats.csv")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Learn a model from a table
+    Fit(Box<fit::FitArgs>),
+    /// Predict the rows of a table, with uncertainty
+    Predict(predict::PredictArgs),
+    /// Train and test on many splits of a table
+    Evaluate(Box<evaluate::EvaluateArgs>),
+    /// Show what is in a model file
+    Inspect(inspect::InspectArgs),
+    /// Make the paper's figures and tables, and the ablation
+    Reproduce(reproduce::ReproduceArgs),
+    /// List or fetch public data sets
+    Data(data::DataArgs),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Fit(args) => fit::run(&args),
+        Command::Predict(args) => predict::run(&args),
+        Command::Evaluate(args) => evaluate::run(&args),
+        Command::Inspect(args) => inspect::run(&args),
+        Command::Reproduce(args) => reproduce::run(&args),
+        Command::Data(args) => data::run(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failure::report(&error),
+    }
+}

@@ -1,0 +1,205 @@
+//! Model settings from a preset, a TOML file and `--set` flags, in this order, through one serde struct.
+//!
+//! A flag changes one entry and leaves its neighbours, except where it chooses another variant: with
+//! `rule.kind = "relaxation"` or `init.he` what was set of the old variant no longer means anything.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use bayespc::model::ModelSettings;
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use crate::failure::{did_you_mean, usage};
+
+/// Flags that fill the model's settings.
+#[derive(Args, Clone, Debug)]
+pub struct SettingsArgs {
+    /// Settings to start from
+    #[arg(long, value_enum, default_value_t = Preset::Feedback)]
+    pub preset: Preset,
+    /// TOML file with settings; what it leaves out keeps its default
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Change one setting, as in `--set training.epochs=200`; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Seed of initial weights, shuffles and the hold-out
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}
+
+/// Named settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Preset {
+    /// Errors by feedback: fast, and the default
+    Feedback,
+    /// Relaxation as the paper prints it
+    Paper,
+}
+
+impl SettingsArgs {
+    /// The settings, checked.
+    pub fn load(&self) -> Result<ModelSettings> {
+        self.load_onto(|preset| preset)
+    }
+
+    /// The settings, checked, where `adapt` changes what the preset leaves to file and flags.
+    pub fn load_onto(&self, adapt: impl FnOnce(ModelSettings) -> ModelSettings) -> Result<ModelSettings> {
+        let preset = adapt(match self.preset {
+            Preset::Feedback => ModelSettings::default(),
+            Preset::Paper => ModelSettings::paper(),
+        });
+        let mut value = Value::try_from(&preset).context("the preset cannot be written as TOML")?;
+        if let Some(path) = &self.config {
+            read_config(&mut value, path)?;
+        }
+        for flag in &self.set {
+            apply_flag(&mut value, flag)?;
+        }
+        let mut settings = parse(&value).map_err(|error| usage(tidy(&error)))?;
+        if let Some(seed) = self.seed {
+            settings.training.seed = seed;
+        }
+        settings.validate().map_err(|error| usage(error.to_string()))?;
+        Ok(settings)
+    }
+}
+
+fn read_config(value: &mut Value, path: &Path) -> Result<()> {
+    let name = path.display();
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read settings file {name}"))?;
+    let table: Table =
+        toml::from_str(&text).map_err(|error| usage(format!("settings file {name}: {error}")))?;
+    overlay(value, Value::Table(table));
+    parse(value).map_err(|error| {
+        // Read on its own, the file may give an error that knows its line.
+        let error = toml::from_str::<ModelSettings>(&text).err().unwrap_or(error);
+        usage(format!("settings file {name}: {}{}", error.to_string().trim_end(), suggestion(&error)))
+    })?;
+    Ok(())
+}
+
+fn apply_flag(value: &mut Value, flag: &str) -> Result<()> {
+    let (key, setting) = flag
+        .split_once('=')
+        .filter(|(key, _)| !key.trim().is_empty())
+        .ok_or_else(|| usage(format!("--set {flag}: write it as KEY=VALUE, as in --set training.epochs=200")))?;
+    // A word that is no TOML value is meant as text: activation=tanh.
+    let quoted = Value::String(setting.trim().to_owned());
+    let table = toml::from_str::<Table>(&format!("{key} = {setting}"))
+        .or_else(|_| toml::from_str::<Table>(&format!("{key} = {quoted}")))
+        .map_err(|error| usage(format!("--set {flag}: {}", error.message())))?;
+    overlay(value, Value::Table(table));
+    parse(value).map_err(|error| usage(format!("--set {flag}: {}", tidy(&error))))?;
+    Ok(())
+}
+
+fn parse(value: &Value) -> Result<ModelSettings, toml::de::Error> {
+    ModelSettings::deserialize(value.clone())
+}
+
+/// Put `over` on top of `base`, entry by entry.
+fn overlay(base: &mut Value, over: Value) {
+    match (base, over) {
+        (Value::Table(base), Value::Table(over)) if same_variant(base, &over) => {
+            for (key, value) in over {
+                match base.get_mut(&key) {
+                    Some(slot) => overlay(slot, value),
+                    None => {
+                        base.insert(key, value);
+                    }
+                }
+            }
+        }
+        (base, over) => *base = over,
+    }
+}
+
+/// Whether two tables describe the same variant, so far as they describe one: by their `kind`, or by
+/// their only key.
+fn same_variant(base: &Table, over: &Table) -> bool {
+    match (base.get("kind"), over.get("kind")) {
+        (Some(base), Some(over)) => base == over,
+        (Some(_), None) => true,
+        _ => base.len() != 1 || over.len() != 1 || base.keys().eq(over.keys()),
+    }
+}
+
+/// The error on one line, with a suggestion.
+fn tidy(error: &toml::de::Error) -> String {
+    let lines: Vec<_> = error.to_string().lines().map(|line| line.trim().to_owned()).collect();
+    format!("{}{}", lines.join(" "), suggestion(error))
+}
+
+/// What may have been meant by an unknown field, from serde's own list: ``unknown field `x`, expected one
+/// of `y`, `z` ``.
+fn suggestion(error: &toml::de::Error) -> String {
+    let message = error.message();
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    match (message.starts_with("unknown"), quoted.next()) {
+        (true, Some(typed)) => did_you_mean(typed, quoted),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bayespc::learners::Rule;
+
+    fn load(set: &[&str]) -> Result<ModelSettings> {
+        let set = set.iter().map(|&flag| flag.to_owned()).collect();
+        SettingsArgs { preset: Preset::Feedback, config: None, set, seed: None }.load()
+    }
+
+    #[test]
+    fn without_flags_the_settings_are_the_default() {
+        assert_eq!(load(&[]).unwrap(), ModelSettings::default());
+        let paper = SettingsArgs { preset: Preset::Paper, config: None, set: vec![], seed: None };
+        assert_eq!(paper.load().unwrap(), ModelSettings::paper());
+    }
+
+    #[test]
+    fn a_flag_changes_one_entry_and_leaves_its_neighbours() {
+        let settings = load(&["network.prior.col_var=1", "network.prior.input_col_var = 0.5"]);
+        // An integer where a number is meant is a number.
+        let prior = settings.unwrap().network.prior;
+        assert_eq!((prior.col_var, prior.input_col_var, prior.scale), (1.0, Some(0.5), 1000.0));
+    }
+
+    #[test]
+    fn a_word_needs_no_quotes() {
+        let settings = load(&["network.activation=tanh"]).unwrap();
+        assert_eq!(settings.network.activation, bayespc::Activation::Tanh);
+    }
+
+    #[test]
+    fn a_flag_within_a_variant_keeps_the_variant() {
+        let Rule::Feedback(rule) = load(&["rule.gain=0.3"]).unwrap().rule else { panic!() };
+        assert_eq!(rule.gain, 0.3);
+    }
+
+    #[test]
+    fn another_variant_starts_from_its_own_defaults() {
+        let settings = load(&["rule.kind=relaxation", "rule.steps=7", "network.init=he"]).unwrap();
+        let Rule::Relaxation(rule) = settings.rule else { panic!() };
+        assert_eq!(rule.steps, 7);
+        let settings = load(&["rule.schedule.constant.rate=0.1"]).unwrap();
+        let Rule::Feedback(rule) = settings.rule else { panic!() };
+        assert_eq!(rule.schedule, bayespc::learning::Schedule::Constant { rate: 0.1 });
+    }
+
+    #[test]
+    fn an_unknown_setting_is_named_with_the_closest_one() {
+        let error = load(&["network.prior.col_vra=1"]).unwrap_err().to_string();
+        assert!(error.contains("col_vra") && error.contains("did you mean `col_var`?"), "{error}");
+        let error = load(&["training.epochs"]).unwrap_err().to_string();
+        assert!(error.contains("KEY=VALUE"), "{error}");
+        let error = load(&["training.epochs=many"]).unwrap_err().to_string();
+        assert!(error.contains("training.epochs=many") && error.contains("invalid type"), "{error}");
+        let error = load(&["network.prior.col_var=-1"]).unwrap_err().to_string();
+        assert!(error.contains("prior.col_var = -1"), "{error}");
+    }
+}
