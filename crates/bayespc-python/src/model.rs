@@ -36,11 +36,7 @@ fn labels(target: &TargetArray<'_>) -> PyResult<Vec<usize>> {
     }
 }
 
-fn targets<'a>(
-    target: &'a TargetArray<'_>,
-    labels: &'a [usize],
-    classes: usize,
-) -> PyResult<Targets<'a>> {
+fn targets<'a>(target: &'a TargetArray<'_>, labels: &'a [usize], classes: usize) -> PyResult<Targets<'a>> {
     Ok(match target {
         TargetArray::Values(array) => Targets::Values(columns(array)?),
         TargetArray::Labels(_) => Targets::Classes { labels, classes },
