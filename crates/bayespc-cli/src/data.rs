@@ -59,7 +59,7 @@ fn list(folder: Option<&std::path::Path>, as_json: bool) -> Result<()> {
     let source = data_source(folder);
     let mut rows: Vec<Value> = Vec::new();
     let mut text =
-        format!("{:<10}{:>6}{:>10}  {:<22}{:<28}from", "name", "rows", "features", "target", "licence");
+        format!("{:<10}{:>6}{:>10}  {:<22}{:<35}from", "name", "rows", "features", "target", "licence");
     for info in catalogue() {
         let from = match locate_uci(info.name, &source)? {
             Location::Folder(path) | Location::Cache(path) => path.display().to_string(),
@@ -68,7 +68,7 @@ fn list(folder: Option<&std::path::Path>, as_json: bool) -> Result<()> {
             _ => "nowhere".to_owned(),
         };
         text.push_str(&format!(
-            "\n{:<10}{:>6}{:>10}  {:<22}{:<28}{from}",
+            "\n{:<10}{:>6}{:>10}  {:<22}{:<35}{from}",
             info.name,
             info.rows,
             info.features.len(),

@@ -131,7 +131,8 @@ fn on_all_splits(
                 while !stop.load(Ordering::Relaxed) {
                     let k = next.fetch_add(1, Ordering::Relaxed);
                     let Some(split) = splits.get(k) else { break };
-                    let result = on_split(problem, split, learner, settings, threads / workers, bar)
+                    let settings = seeded(settings, k);
+                    let result = on_split(problem, split, learner, &settings, threads / workers, bar)
                         .with_context(|| format!("split {k}"));
                     stop.fetch_or(result.is_err(), Ordering::Relaxed);
                     // The receiver outlives the threads.
@@ -148,6 +149,13 @@ fn on_all_splits(
     Ok(results.into_iter().map(|(_, result)| result).collect())
 }
 
+/// Every split has a seed of its own: the average is over seeds too.
+fn seeded(settings: &ModelSettings, split: usize) -> ModelSettings {
+    let mut settings = settings.clone();
+    settings.training.seed = settings.training.seed.wrapping_add(100 * split as u64);
+    settings
+}
+
 fn on_split(
     problem: &Problem,
     split: &Split,
@@ -156,10 +164,8 @@ fn on_split(
     threads: usize,
     bar: &ProgressBar,
 ) -> Result<SplitResult> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build()
-        .context("cannot start the threads")?;
+    let pool =
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build().context("cannot start the threads")?;
     let parts = problem.parts(split)?;
     let Timed { predictions, scale, seconds_fit, seconds_predict } =
         pool.install(|| learner.train_and_predict(&parts, problem.classes(), settings))?;
@@ -180,9 +186,8 @@ struct Summary {
 
 impl Summary {
     fn of(dataset: &str, learner: LearnerArg, results: &[SplitResult]) -> Self {
-        let mean = |value: fn(&SplitResult) -> f64| {
-            results.iter().map(value).sum::<f64>() / results.len() as f64
-        };
+        let mean =
+            |value: fn(&SplitResult) -> f64| results.iter().map(value).sum::<f64>() / results.len() as f64;
         let names = results.first().map_or(&[][..], |result| &result.scores.0);
         let over_splits = |i: usize| results.iter().map(|r| r.scores.0[i].1).collect::<Vec<_>>();
         Self {

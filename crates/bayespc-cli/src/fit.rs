@@ -165,13 +165,11 @@ fn html(
         (Predictions::Values(predictive), Targets::Regression(values)) => {
             Outcome::Values { predictive, targets: values.as_ref(), names: &problem.targets }
         }
-        (Predictions::Probabilities(probabilities), Targets::Classification(labels)) => {
-            Outcome::Classes {
-                probabilities: probabilities.as_ref(),
-                labels,
-                names: problem.classes().unwrap_or_default(),
-            }
-        }
+        (Predictions::Probabilities(probabilities), Targets::Classification(labels)) => Outcome::Classes {
+            probabilities: probabilities.as_ref(),
+            labels,
+            names: problem.classes().unwrap_or_default(),
+        },
         _ => anyhow::bail!("the predictions are not of the kind of the targets"),
     };
     let settings = toml::to_string(model.settings()).context("the settings cannot be written as TOML")?;

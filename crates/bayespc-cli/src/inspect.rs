@@ -192,8 +192,10 @@ fn to_text(
 }
 
 fn layer_table(layers: &[LayerFacts]) -> String {
-    let mut text =
-        format!("{:<10}{:>12}{:>9}{:>11}{:>10}{:>14}", "layer", "shape", "weights", "effective", "prior V", "free energy");
+    let mut text = format!(
+        "{:<10}{:>12}{:>9}{:>11}{:>10}{:>14}",
+        "layer", "shape", "weights", "effective", "prior V", "free energy"
+    );
     let mut total = Some(0.0);
     for facts in layers {
         let (d_post, d_pre) = facts.shape;

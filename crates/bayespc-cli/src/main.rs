@@ -24,10 +24,14 @@ use clap::{Parser, Subcommand};
 
 /// Bayesian predictive coding: networks that learn by local, closed-form updates and know what they do not know
 #[derive(Debug, Parser)]
-#[command(name = "bayespc", version, after_help = "Start here:
+#[command(
+    name = "bayespc",
+    version,
+    after_help = "Start here:
   bayespc fit wine --report wine.html
   bayespc fit flats.csv --target rent --out rent.safetensors
-  bayespc predict rent.safetensors new-flats.csv")]
+  bayespc predict rent.safetensors new-flats.csv"
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -83,8 +83,9 @@ pub fn encoding_of(model: &Model, path: &Path) -> Result<Encoding> {
     let Some(note) = model.notes().get(ENCODING_NOTE) else {
         bail!("{} does not know the columns of its table: it was not made by `bayespc fit`", path.display());
     };
-    let encoding: Encoding = serde_json::from_str(note)
-        .with_context(|| format!("{}: the note `{ENCODING_NOTE}` is damaged; fit it again", path.display()))?;
+    let encoding: Encoding = serde_json::from_str(note).with_context(|| {
+        format!("{}: the note `{ENCODING_NOTE}` is damaged; fit it again", path.display())
+    })?;
     let (found, expected) = (encoding.feature_names().len(), model.n_features());
     if found != expected {
         bail!("{}: its encoding has {found} features, its network {expected}; fit it again", path.display());
@@ -252,7 +253,8 @@ impl PredictionTable<'_> {
             };
             let row = |j: usize| {
                 let column: Vec<f64> = probabilities.col(j).iter().copied().collect();
-                let best = (1..column.len()).fold(0, |best, k| if column[k] > column[best] { k } else { best });
+                let best =
+                    (1..column.len()).fold(0, |best, k| if column[k] > column[best] { k } else { best });
                 std::iter::once(self.names[best].clone()).chain(column.into_iter().map(text)).collect()
             };
             return Ok((0..n).map(row).collect());

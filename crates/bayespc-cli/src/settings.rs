@@ -74,18 +74,18 @@ fn read_config(value: &mut Value, path: &Path) -> Result<()> {
         toml::from_str(&text).map_err(|error| usage(format!("settings file {name}: {error}")))?;
     overlay(value, Value::Table(table));
     parse(value).map_err(|error| {
-        // Read on its own, the file may give an error that knows its line.
-        let error = toml::from_str::<ModelSettings>(&text).err().unwrap_or(error);
+        // Read on its own, the file may give the same error with its line.
+        let alone = toml::from_str::<ModelSettings>(&text).err();
+        let error = alone.filter(|alone| alone.message() == error.message()).unwrap_or(error);
         usage(format!("settings file {name}: {}{}", error.to_string().trim_end(), suggestion(&error)))
     })?;
     Ok(())
 }
 
 fn apply_flag(value: &mut Value, flag: &str) -> Result<()> {
-    let (key, setting) = flag
-        .split_once('=')
-        .filter(|(key, _)| !key.trim().is_empty())
-        .ok_or_else(|| usage(format!("--set {flag}: write it as KEY=VALUE, as in --set training.epochs=200")))?;
+    let (key, setting) = flag.split_once('=').filter(|(key, _)| !key.trim().is_empty()).ok_or_else(|| {
+        usage(format!("--set {flag}: write it as KEY=VALUE, as in --set training.epochs=200"))
+    })?;
     // A word that is no TOML value is meant as text: activation=tanh.
     let quoted = Value::String(setting.trim().to_owned());
     let table = toml::from_str::<Table>(&format!("{key} = {setting}"))

@@ -281,8 +281,8 @@ fn values_sections(
             heading: "Predictions".to_owned(),
             blocks: vec![chart(
                 &accuracy,
-                "Left, a perfect model has every point on the diagonal; a calibrated one has nine in ten bars \
-                 touching it. Right, points below the diagonal promise too much.",
+                "A perfect model has every prediction on the diagonal; a calibrated one has nine in ten bars \
+                 touching it. Calibration below its diagonal means intervals that promise too much.",
             )?],
         },
         Section {
@@ -347,7 +347,8 @@ fn confusion(probabilities: MatRef<'_, f64>, labels: &[usize], names: &[String])
         let best = (1..classes).fold(0, |best, k| if column[k] > column[best] { k } else { best });
         counts[label][best] += 1;
     }
-    let header = std::iter::once("true class".to_owned()).chain(names.iter().map(|name| format!("as {name}")));
+    let header =
+        std::iter::once("true class".to_owned()).chain(names.iter().map(|name| format!("as {name}")));
     let rows = counts.iter().zip(names).map(|(row, name)| {
         std::iter::once(name.clone()).chain(row.iter().map(ToString::to_string)).collect()
     });
@@ -414,9 +415,14 @@ mod tests {
             Outcome::Values { predictive: &predictive, targets: targets.as_ref(), names: &names },
             &training(),
         );
-        for text in
-            ["Calibration", "predicted and observed", "two kinds", "Learning curve", "Validation", "members = 2"]
-        {
+        for text in [
+            "Calibration",
+            "predicted and observed",
+            "two kinds",
+            "Learning curve",
+            "Validation",
+            "members = 2",
+        ] {
             assert!(html.contains(text), "no {text}");
         }
         assert!(html.contains("a &amp; b") && !html.contains("<noise>"));

@@ -1,11 +1,7 @@
 //! Averages over splits, and the help that leads there.
 
-#![allow(missing_docs)]
-
-mod support;
-
+use crate::support::{QUICK, Sandbox, flats, spots};
 use serde_json::Value;
-use support::{QUICK, Sandbox, flats, spots};
 
 const COMMON: [&str; 5] = ["dataset", "learner", "splits", "seconds_fit", "seconds_predict"];
 
@@ -118,7 +114,9 @@ fn a_named_data_set_that_is_nowhere_says_what_to_do() {
 #[test]
 fn every_help_teaches_with_an_example() {
     let sandbox = Sandbox::new();
-    for command in ["", "fit", "predict", "evaluate", "inspect", "reproduce", "data", "data list", "data fetch"] {
+    for command in
+        ["", "fit", "predict", "evaluate", "inspect", "reproduce", "data", "data list", "data fetch"]
+    {
         let text = sandbox.ok(&format!("{command} --help"));
         assert!(text.contains("\n  bayespc "), "no example in {command} --help");
     }

@@ -1,10 +1,6 @@
 //! Whatever is wrong is named, with the right exit code, and leaves no file behind.
 
-#![allow(missing_docs)]
-
-mod support;
-
-use support::{QUICK, Sandbox, flats};
+use crate::support::{QUICK, Sandbox, flats};
 
 #[test]
 fn bad_tables_are_refused_by_row_and_column() {
@@ -36,10 +32,15 @@ fn bad_tables_are_refused_by_row_and_column() {
         ("flats.csv --target city --task regression", 1, &["city", "text cannot be regressed on"]),
     ] {
         sandbox.fails(&format!("fit {line} --out m.safetensors --report r.html"), code, words);
-        sandbox.fails(&format!("evaluate {line} --folds 2"), code, if line.starts_with("one") { &[] } else { words });
+        // A single row is too few to hold out, and too few for two folds.
+        if !line.starts_with("one.csv") {
+            sandbox.fails(&format!("evaluate {line} --folds 2"), code, words);
+        }
     }
     let files = sandbox.files();
-    assert!(!files.iter().any(|f| f.ends_with(".safetensors") || f.ends_with(".html") || f.ends_with(".part")));
+    assert!(
+        !files.iter().any(|f| f.ends_with(".safetensors") || f.ends_with(".html") || f.ends_with(".part"))
+    );
 }
 
 #[test]

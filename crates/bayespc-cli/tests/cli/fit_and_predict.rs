@@ -1,14 +1,10 @@
 //! From a table to a model, and from the model to predictions.
 
-#![allow(missing_docs)]
-
-mod support;
-
 use std::io::Read;
 use std::process::Stdio;
 
+use crate::support::{QUICK, Sandbox, flats, spots};
 use serde_json::Value;
-use support::{QUICK, Sandbox, flats, spots};
 
 fn fitted() -> Sandbox {
     let sandbox = Sandbox::new();
@@ -49,7 +45,9 @@ fn fit_json_is_json_and_nothing_else() {
     // Nobody watches: no progress bar.
     assert_eq!(run.stderr, "");
     let page = String::from_utf8(sandbox.read("page.html")).unwrap();
-    for text in ["Calibration", "predicted and observed", "two kinds of uncertainty", "Learning curve", "seed"] {
+    for text in
+        ["Calibration", "predicted and observed", "two kinds of uncertainty", "Learning curve", "seed"]
+    {
         assert!(page.contains(text), "no {text}");
     }
 }
@@ -170,7 +168,8 @@ fn settings_come_from_file_then_flags() {
         "settings.toml",
         "members = 2\n[network]\nhidden_layer_sizes = [4]\n[network.prior]\ncol_var = 0.5\n[training]\nepochs = 2\n",
     );
-    sandbox.ok("fit flats.csv --target rent --config settings.toml --set training.epochs=1 --out m.safetensors");
+    sandbox
+        .ok("fit flats.csv --target rent --config settings.toml --set training.epochs=1 --out m.safetensors");
     let json: Value = serde_json::from_str(&sandbox.ok("inspect m.safetensors --json")).unwrap();
     assert_eq!(json["settings"]["members"], 2);
     assert_eq!(json["settings"]["training"]["epochs"], 1);
@@ -182,7 +181,8 @@ fn settings_come_from_file_then_flags() {
 fn inspect_shows_what_the_data_decided() {
     let sandbox = fitted();
     let text = sandbox.ok("inspect rent.safetensors");
-    for word in ["regression", "city=Bern", "rent", "hidden 1", "output 1", "effective", "free energy", "[training]"]
+    for word in
+        ["regression", "city=Bern", "rent", "hidden 1", "output 1", "effective", "free energy", "[training]"]
     {
         assert!(text.contains(word), "no {word} in {text}");
     }
