@@ -36,11 +36,7 @@ fn labels(target: &TargetArray<'_>) -> PyResult<Vec<usize>> {
     }
 }
 
-fn targets<'a>(
-    target: &'a TargetArray<'_>,
-    labels: &'a [usize],
-    classes: usize,
-) -> PyResult<Targets<'a>> {
+fn targets<'a>(target: &'a TargetArray<'_>, labels: &'a [usize], classes: usize) -> PyResult<Targets<'a>> {
     Ok(match target {
         TargetArray::Values(array) => Targets::Values(columns(array)?),
         TargetArray::Labels(_) => Targets::Classes { labels, classes },
@@ -95,6 +91,7 @@ impl Model {
     /// Fit, from the start or from a `previous` model. Returns the model and whether the user interrupted.
     #[staticmethod]
     #[pyo3(signature = (x, y, classes, weights, settings, watch=None, previous=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords on the Python side")]
     fn fit(
         py: Python<'_>,
         x: Samples<'_>,

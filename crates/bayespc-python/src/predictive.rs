@@ -82,11 +82,7 @@ impl Predictive {
     }
 
     /// Log density of each sample, jointly over its targets.
-    fn log_density(
-        &self,
-        py: Python<'_>,
-        targets: PyReadonlyArray2<'_, f64>,
-    ) -> PyResult<Py<PyArray1<f64>>> {
+    fn log_density(&self, py: Python<'_>, targets: PyReadonlyArray2<'_, f64>) -> PyResult<Py<PyArray1<f64>>> {
         let targets = columns(&targets)?;
         Ok(vector(py, py.detach(|| self.inner.log_density(targets)).map_err(refused)?))
     }

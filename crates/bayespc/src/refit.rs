@@ -39,14 +39,12 @@ impl Model {
         let target = targets.scaled(&self.target_scaling)?;
         let input = self.input_scaling.apply(input)?;
         let (members, reports) = match settings.precision {
-            Precision::F64 => self.retrain::<f64>(cast(input.as_ref()), target, weights, settings, progress)?,
-            Precision::F32 => self.retrain::<f32>(
-                cast(input.as_ref()),
-                cast(target.as_ref()),
-                weights,
-                settings,
-                progress,
-            )?,
+            Precision::F64 => {
+                self.retrain::<f64>(cast(input.as_ref()), target, weights, settings, progress)?
+            }
+            Precision::F32 => {
+                self.retrain::<f32>(cast(input.as_ref()), cast(target.as_ref()), weights, settings, progress)?
+            }
         };
         Ok(Self {
             settings: settings.clone(),

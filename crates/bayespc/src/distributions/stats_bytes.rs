@@ -47,7 +47,9 @@ impl SufficientStats {
 }
 
 fn row_major(matrix: MatRef<'_, f64>) -> Vec<u8> {
-    (0..matrix.nrows()).flat_map(|i| (0..matrix.ncols()).flat_map(move |j| matrix[(i, j)].to_le_bytes())).collect()
+    (0..matrix.nrows())
+        .flat_map(|i| (0..matrix.ncols()).flat_map(move |j| matrix[(i, j)].to_le_bytes()))
+        .collect()
 }
 
 fn read(file: &SafeTensors<'_>, name: &str, expected: Option<(usize, usize)>) -> Result<Mat<f64>> {
@@ -64,7 +66,9 @@ fn read(file: &SafeTensors<'_>, name: &str, expected: Option<(usize, usize)>) ->
     let (chunks, _) = tensor.data().as_chunks::<8>();
     let values: Vec<f64> = chunks.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
     if let Some(index) = values.iter().position(|x| !x.is_finite()) {
-        return Err(ModelFileError::TensorNotFinite { name: name.to_owned(), index, value: values[index] }.into());
+        return Err(
+            ModelFileError::TensorNotFinite { name: name.to_owned(), index, value: values[index] }.into()
+        );
     }
     Ok(Mat::from_fn(rows, columns, |i, j| values[i * columns + j]))
 }
