@@ -30,7 +30,7 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
     activation : {"relu", "identity", "leaky_relu", "tanh", "sigmoid", "softplus", "gelu", "silu"}, \
             default="relu"
         Nonlinearity of the hidden layers.
-    prior_scale : float, default=0.1
+    prior_scale : float, default=0.3
         Prior variance of the weights, relative to the noise of their layer. Too wide overfits, too narrow
         underfits: the one setting worth a search.
     rule : {"feedback", "relaxation"} or dict, default="feedback"
@@ -104,7 +104,7 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         hidden_layer_sizes: Any = (50, 50),
         *,
         activation: str = "relu",
-        prior_scale: float = 0.1,
+        prior_scale: float = 0.3,
         rule: Any = "feedback",
         max_iter: int = 100,
         batch_size: int = 32,
