@@ -40,10 +40,11 @@ impl Model {
         let input = self.input_scaling.apply(input)?;
         let (members, reports) = match settings.precision {
             Precision::F64 => {
-                self.retrain::<f64>(cast(input.as_ref()), target, weights, settings, progress)?
+                self.retrain::<f64>(&cast(input.as_ref()), &target, weights, settings, progress)?
             }
             Precision::F32 => {
-                self.retrain::<f32>(cast(input.as_ref()), cast(target.as_ref()), weights, settings, progress)?
+                let (input, target) = (cast(input.as_ref()), cast(target.as_ref()));
+                self.retrain::<f32>(&input, &target, weights, settings, progress)?
             }
         };
         Ok(Self {
@@ -58,8 +59,8 @@ impl Model {
 
     fn retrain<T: Real>(
         &self,
-        input: Mat<T>,
-        target: Mat<T>,
+        input: &Mat<T>,
+        target: &Mat<T>,
         weights: Option<&[f64]>,
         settings: &ModelSettings,
         progress: &mut dyn Progress,
