@@ -21,6 +21,9 @@ from ._validation import Array, ArrayLike, Samples, checked_samples, seed_of
 
 Targets = npt.NDArray[np.float64] | npt.NDArray[np.int64]
 
+_CANONICAL_ROWS = 1024
+"""Samples of a full batch that are worth sorting; of more, a copy would cost memory."""
+
 
 class BPCEstimator(BaseEstimator):
     """Base of `BPCRegressor` and `BPCClassifier`."""
@@ -36,6 +39,7 @@ class BPCEstimator(BaseEstimator):
     method: str
     n_draws: int
     max_iter: int
+    batch_size: int
     early_stopping: bool
     random_state: Any
     verbose: int
@@ -59,6 +63,8 @@ class BPCEstimator(BaseEstimator):
             X, target, weights = X[kept], target[kept], weights[kept]
             if bool(np.all(weights == 1.0)):
                 weights = None
+        if len(X) <= min(self.batch_size, _CANONICAL_ROWS) and not self.early_stopping:
+            X, target, weights = _canonical(X, target, weights)
         previous = self.model_ if self.warm_start and self._is_fitted() else None
         classes = self._n_classes()
         if self.verbose:
@@ -195,3 +201,14 @@ class BPCEstimator(BaseEstimator):
             draft.replace(target)
         finally:
             draft.unlink(missing_ok=True)
+
+
+def _canonical(X: Samples, target: Targets, weights: Array | None) -> tuple[Samples, Targets, Array | None]:
+    """Sort the samples of a full batch and merge equal ones into one that weighs as much.
+
+    Their order and repetition carry no information there, and in this form not even rounding depends on them.
+    """
+    table = np.column_stack([X, target])
+    _, first, group = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    merged = np.bincount(group.ravel(), weights).astype(np.float64)
+    return X[first], target[first], None if bool(np.all(merged == 1.0)) else merged

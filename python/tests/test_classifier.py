@@ -60,9 +60,16 @@ def test_decomposition_is_the_entropy_in_two_parts(moons, fitted):
     parts = fitted.decompose(X)
     assert (parts.aleatoric >= 0).all() and (parts.epistemic >= 0).all()
     assert (parts.aleatoric + parts.epistemic <= np.log(2) + 1e-9).all()
-    far = fitted.decompose(np.array([[30.0, -40.0]]))
-    assert far.epistemic[0] > parts.epistemic.mean()
     assert fitted.ood_score([[30.0, -40.0]])[0] > fitted.ood_score(X).max()
+
+
+def test_more_data_takes_away_the_epistemic_part():
+    grid = np.stack(np.meshgrid(np.linspace(-1, 2, 20), np.linspace(-0.5, 1, 20)), axis=-1).reshape(-1, 2)
+    few, many = (
+        BPCClassifier(max_iter=40, random_state=0).fit(*datasets.make_moons(n, noise=0.3, random_state=0))
+        for n in (40, 4000)
+    )
+    assert few.decompose(grid).epistemic.mean() > 5 * many.decompose(grid).epistemic.mean()
 
 
 def test_decomposition_over_members_and_draws(moons):

@@ -171,7 +171,7 @@ def test_wrong_shapes_are_refused_by_name(batch):
     for call in (network.learn, network.infer, network.relax, network.finish, network.free_energy):
         with pytest.raises(ValueError, match="target"):
             call(X, Y[:, :1])
-    with pytest.raises(ValueError, match="y has 1 columns, expected 2"):
+    with pytest.raises(ValueError, match="target has 1 columns, expected 2"):
         network.impute(X, Y[:, :1])
 
 

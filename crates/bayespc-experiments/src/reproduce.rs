@@ -371,3 +371,47 @@ fn write_figures(name: &str, sections: &[Section], out: &Path) -> Result<()> {
 fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
     move |source| Error::File { path: path.to_owned(), source }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_specification_is_read() {
+        for experiment in Experiment::ALL {
+            let spec = Spec::parse(experiment.name(), experiment.specification()).unwrap();
+            assert_eq!(spec.name, experiment.name());
+            assert!(spec.runs.iter().all(|run| !run.learners.is_empty()));
+        }
+    }
+
+    #[test]
+    fn a_small_experiment_runs_resumes_and_writes_its_page() {
+        let text = r#"
+            name = "figure1"
+            [[runs]]
+            dataset = "two_moons"
+            hidden_layer_sizes = [10]
+            epochs = 2
+            seeds = 2
+            measure = "curve"
+            learners = ["bpc", "bp"]
+            [learners.bpc]
+            label = "BPC"
+            learner = { kind = "bpc" }
+            [learners.bp]
+            label = "BP"
+            learner = { kind = "backprop" }
+        "#;
+        let spec = Spec::parse("figure1", text).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("records.csv");
+        let source = DataSource { folder: None, download: false, ..DataSource::from_env() };
+        let first = run(&spec, false, &source, &path, &|_, _, _| {}).unwrap();
+        assert_eq!(first.units().count(), 4);
+        let again = run(&spec, false, &source, &path, &|_, _, _| {}).unwrap();
+        assert_eq!(first.rows(), again.rows());
+        let sections = curves(&spec, &again, &FIGURE1).unwrap();
+        assert!(matches!(&sections[0].blocks[0], Block::Figure { svg, .. } if svg.contains("two moons")));
+    }
+}

@@ -91,6 +91,7 @@ impl Model {
     /// Fit, from the start or from a `previous` model. Returns the model and whether the user interrupted.
     #[staticmethod]
     #[pyo3(signature = (x, y, classes, weights, settings, watch=None, previous=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords on the Python side")]
     fn fit(
         py: Python<'_>,
         x: Samples<'_>,

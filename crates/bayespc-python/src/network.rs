@@ -12,7 +12,7 @@ use bayespc::learners::{Bpc, Learner, Rule, Step};
 use bayespc::model::{Member, ModelSettings};
 use bayespc::network::{Activities, Network as Inner, NetworkSettings};
 use bayespc::prediction::{Method, predict};
-use bayespc::{Result, training};
+use bayespc::{Error, Result, training};
 use faer::Mat;
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -44,6 +44,11 @@ impl Network {
         self.learner.network()
     }
 
+    fn check_data(&self, data: &Dataset<'_, f64>) -> PyResult<()> {
+        check("input", "features", data.input().nrows(), self.network().d_input())?;
+        check("target", "columns", data.target().nrows(), self.network().n_targets())
+    }
+
     /// Settings of relaxation: those of the rule, or the paper's.
     fn relaxation(&self) -> RelaxationSettings {
         match self.learner.rule() {
@@ -59,6 +64,11 @@ impl Network {
             Rule::Relaxation(_) => FeedbackSettings::default(),
         }
     }
+}
+
+/// The library checks shapes where it learns and predicts; its parts trust their caller.
+fn check(what: &'static str, axis: &'static str, found: usize, expected: usize) -> PyResult<()> {
+    if found == expected { Ok(()) } else { Err(refused(Error::Shape { what, axis, found, expected })) }
 }
 
 fn arrays(py: Python<'_>, matrices: &[Mat<f64>]) -> PyResult<Vec<Matrix>> {
@@ -119,7 +129,7 @@ impl Network {
     fn forward(&self, py: Python<'_>, x: PyReadonlyArray2<'_, f64>) -> PyResult<Vec<Matrix>> {
         let input = columns(&x)?;
         let network = self.network();
-        network.forward(input.subcols(0, 0)).map_err(refused)?;
+        check("input", "features", input.nrows(), network.d_input())?;
         let post = py.detach(|| {
             let mut activities = Activities::new(&network.widths(), input.ncols());
             activities.forward(&network.means(), network.settings().activation, input);
@@ -141,8 +151,7 @@ impl Network {
         let (input, target) = (columns(&x)?, columns(&y)?);
         let settings = settings.map_or_else(|| Ok(self.relaxation()), |text| parse("settings", text))?;
         let network = self.network();
-        Dataset::with_missing(input, target).map_err(refused)?;
-        network.forward(input.subcols(0, 0)).map_err(refused)?;
+        self.check_data(&Dataset::with_missing(input, target).map_err(refused)?)?;
         let relaxed = py.detach(|| -> Result<_> {
             let clamp = Clamp::missing(input, target, network.settings().input_var)?;
             let relaxer = Relaxer::new(network, &settings, clamp.free_input.is_some())?;
@@ -172,7 +181,7 @@ impl Network {
     ) -> PyResult<Vec<Matrix>> {
         let data = Dataset::new(columns(&x)?, columns(&y)?).map_err(refused)?;
         let network = self.network();
-        network.forward(data.input().subcols(0, 0)).map_err(refused)?;
+        self.check_data(&data)?;
         let post = py.detach(|| -> Result<Vec<Mat<f64>>> {
             let mut feedback = Feedback::new(network);
             feedback.infer(network, &data, &self.feedback())?;
@@ -224,7 +233,7 @@ impl Network {
         y: PyReadonlyArray2<'_, f64>,
     ) -> PyResult<()> {
         let data = Dataset::new(columns(&x)?, columns(&y)?).map_err(refused)?;
-        self.network().forward(data.input().subcols(0, 0)).map_err(refused)?;
+        self.check_data(&data)?;
         let learner = &mut self.learner;
         py.detach(|| learner.finish(&data)).map_err(refused)
     }
@@ -245,7 +254,7 @@ impl Network {
         y: PyReadonlyArray2<'_, f64>,
     ) -> PyResult<Matrix> {
         let data = Dataset::new(columns(&x)?, columns(&y)?).map_err(refused)?;
-        self.network().forward(data.input().subcols(0, 0)).map_err(refused)?;
+        self.check_data(&data)?;
         let layers = py.detach(|| bayespc::learning::free_energy(self.network(), &data)).map_err(refused)?;
         let table = Mat::from_fn(2, layers.len(), |part, layer| match part {
             0 => layers[layer].complexity,
@@ -272,13 +281,7 @@ impl Network {
         weight_uncertainty: f64,
     ) -> PyResult<(Matrix, Matrix, Matrix, Matrix)> {
         let (input, target) = (columns(&x)?, columns(&y)?);
-        if target.nrows() != self.network().n_targets() {
-            return Err(refused(format!(
-                "y has {} columns, expected {}",
-                target.nrows(),
-                self.network().n_targets()
-            )));
-        }
+        check("target", "columns", target.nrows(), self.network().n_targets())?;
         let imputed = py.detach(|| impute(self.network(), input, target, weight_uncertainty));
         let imputed = imputed.map_err(refused)?;
         Ok((

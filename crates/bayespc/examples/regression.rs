@@ -12,7 +12,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 /// y = sin 2x + N(0, 0.1²), with x anywhere in [−3, 3] but between −0.5 and 1.
 fn samples(n: usize, rng: &mut ChaCha8Rng) -> (Mat<f64>, Mat<f64>) {
-    let x = Mat::from_fn(1, n, |_, j| {
+    let x: Mat<f64> = Mat::from_fn(1, n, |_, j| {
         if j % 2 == 0 { rng.random_range(-3.0..-0.5) } else { rng.random_range(1.0..3.0) }
     });
     let y = Mat::from_fn(1, n, |_, j| {

@@ -11,7 +11,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 /// y = x₁ sin 2x₂ + N(0, 0.1²).
 fn chunk(n: usize, rng: &mut ChaCha8Rng) -> (Mat<f64>, Mat<f64>) {
-    let x = Mat::from_fn(2, n, |_, _| rng.random_range(-2.0..2.0));
+    let x: Mat<f64> = Mat::from_fn(2, n, |_, _| rng.random_range(-2.0..2.0));
     let y = Mat::from_fn(1, n, |_, j| {
         let noise: f64 = StandardNormal.sample(rng);
         x[(0, j)] * (2.0 * x[(1, j)]).sin() + 0.1 * noise

@@ -1,4 +1,4 @@
-//! Variance node: noise that depends on the input (ALGORITHM section 5).
+//! Variance node: noise that depends on the input (after the method of Wu et al. 2019 that the paper cites).
 //!
 //! ```text
 //! output (m, ℓ),  y ~ N(m, e^ℓ) independently per target,   r = y − m,  w = e^−ℓ,  u = min(r²w, cap) − 1

@@ -97,12 +97,18 @@ pub(super) struct Gradients<T: Real> {
     pub post: Vec<Mat<T>>,
     /// ∂E/∂z_0.
     pub input: Mat<T>,
+    /// M_1 φ_0, where the input is clamped and the first prediction never changes.
+    first_prediction: Option<Mat<T>>,
+    /// p of every layer whose ⟨Σ⁻¹⟩ is p · I.
+    scalar_precision: Vec<Option<T>>,
 }
 
 impl<T: Real> Gradients<T> {
-    pub fn new(activities: &Activities<T>) -> Self {
+    pub fn new(layers: &[Expectations<T>], activities: &Activities<T>, input_is_clamped: bool) -> Self {
         let like = |m: &Mat<T>| Mat::zeros(m.nrows(), m.ncols());
         Self {
+            first_prediction: input_is_clamped.then(|| &layers[0].mean * &activities.pre[0]),
+            scalar_precision: layers.iter().map(|layer| scalar_of(&layer.precision)).collect(),
             weighted_errors: activities.post.iter().map(like).collect(),
             errors: activities.post.iter().map(like).collect(),
             upstream: activities.pre.iter().map(like).collect(),
@@ -114,21 +120,25 @@ impl<T: Real> Gradients<T> {
     /// ε_l and ⟨Σ_l⁻¹⟩ ε_l of `layers[l]`.
     pub fn update_error(&mut self, layers: &[Expectations<T>], activities: &Activities<T>, l: usize) {
         let error = &mut self.errors[l];
-        error.copy_from(&activities.post[l]);
-        product_into(
-            error.as_mut(),
-            Accum::Add,
-            layers[l].mean.as_ref(),
-            activities.pre[l].as_ref(),
-            -T::one(),
-        );
-        product_into(
-            self.weighted_errors[l].as_mut(),
-            Accum::Replace,
-            layers[l].precision.as_ref(),
-            error.as_ref(),
-            T::one(),
-        );
+        match &self.first_prediction {
+            Some(prediction) if l == 0 => {
+                faer::zip!(&mut *error, &activities.post[0], prediction)
+                    .for_each(|faer::unzip!(error, z, prediction)| *error = *z - *prediction);
+            }
+            _ => {
+                error.copy_from(&activities.post[l]);
+                let (mean, pre) = (layers[l].mean.as_ref(), activities.pre[l].as_ref());
+                product_into(error.as_mut(), Accum::Add, mean, pre, -T::one());
+            }
+        }
+        let weighted = &mut self.weighted_errors[l];
+        match self.scalar_precision[l] {
+            Some(p) => faer::zip!(weighted, &*error).for_each(|faer::unzip!(w, error)| *w = p * *error),
+            None => {
+                let precision = layers[l].precision.as_ref();
+                product_into(weighted.as_mut(), Accum::Replace, precision, error.as_ref(), T::one());
+            }
+        }
     }
 
     /// ∂E/∂φ_l into `upstream[l]`, from the error of `layers[l]` above it.
@@ -193,4 +203,13 @@ impl<T: Real> Gradients<T> {
         faer::zip!(&mut self.input, self.upstream[0].subrows(0, d), activities.pre[0].subrows(0, d))
             .for_each(|faer::unzip!(g, up, z)| *g = *up + clamp.input_precision * *z);
     }
+}
+
+/// p if the matrix is p · I.
+fn scalar_of<T: Real>(matrix: &Mat<T>) -> Option<T> {
+    let p = matrix[(0, 0)];
+    let is_scalar = (0..matrix.ncols()).all(|j| {
+        matrix.col_as_slice(j).iter().enumerate().all(|(i, x)| *x == if i == j { p } else { T::zero() })
+    });
+    is_scalar.then_some(p)
 }

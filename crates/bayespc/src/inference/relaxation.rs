@@ -281,22 +281,34 @@ impl<T: Real> Relaxer<T> {
 
     /// ∂E/∂z_0 and ∂E/∂z_1 … ∂E/∂z_L, clamped entries zero.
     pub fn gradients(&self, activities: &Activities<T>, clamp: &Clamp<T>) -> (Mat<T>, Vec<Mat<T>>) {
-        let mut gradients = Gradients::new(activities);
+        let mut gradients = Gradients::new(&self.layers, activities, clamp.free_input.is_none());
         self.all_gradients(&mut gradients, activities, clamp);
         (gradients.input, gradients.post)
     }
 
     /// Relax in place, from where the activities are.
     pub fn relax(&self, activities: &mut Activities<T>, clamp: &Clamp<T>) -> RelaxationReport {
+        self.run(activities, clamp, true)
+    }
+
+    /// Relax in place without a word about the energy, as training does.
+    pub(crate) fn relax_unwatched(&self, activities: &mut Activities<T>, clamp: &Clamp<T>) {
+        self.run(activities, clamp, false);
+    }
+
+    fn run(&self, activities: &mut Activities<T>, clamp: &Clamp<T>, watched: bool) -> RelaxationReport {
         let start = activities.clone();
         let n = activities.capacity();
-        let mut gradients = Gradients::new(activities);
+        let mut gradients = Gradients::new(&self.layers, activities, clamp.free_input.is_none());
         let mut states: Vec<ActivityState<T>> = std::iter::once(activities.pre[0].nrows() - 1)
             .chain(activities.post.iter().map(Mat::nrows))
             .map(|d| ActivityState::new(d, n))
             .collect();
         let track = self.settings.tolerance > 0.0 || self.settings.halve_steps;
-        let mut energy = vec![self.total_energy(activities, clamp)];
+        let mut energy = Vec::new();
+        if watched || track {
+            energy.push(self.total_energy(activities, clamp));
+        }
         let mut stop = Stop::MaxSteps;
         let mut taken = 0;
         for t in 1..=self.settings.steps {
@@ -317,10 +329,10 @@ impl<T: Real> Relaxer<T> {
                 }
             }
         }
-        if !track {
+        if watched && !track {
             energy.push(self.total_energy(activities, clamp));
         }
-        if !energy.iter().all(|e| e.is_finite()) {
+        if !energy.iter().all(|e| e.is_finite()) || !all_finite(activities) {
             *activities = start;
             stop = Stop::Diverged;
         }
@@ -521,6 +533,10 @@ fn mask_output<T: Real>(gradients: &mut Gradients<T>, clamp: &Clamp<T>) {
 
 fn multiply<T: Real>(gradient: &mut Mat<T>, mask: &Mat<T>) {
     faer::zip!(gradient, mask).for_each(|faer::unzip!(g, m)| *g *= *m);
+}
+
+fn all_finite<T: Real>(activities: &Activities<T>) -> bool {
+    activities.post.iter().all(|z| (0..z.ncols()).all(|j| z.col_as_slice(j).iter().all(|x| x.is_finite())))
 }
 
 fn restore<T: Real>(activities: &mut Activities<T>, start: &Activities<T>, moving: &[usize]) {

@@ -97,10 +97,8 @@ impl<T: Real> Learner<T> for Backprop<T> {
         Ok(())
     }
 
-    fn finished_copy(&self, data: &Dataset<'_, T>) -> Result<Box<dyn Learner<T>>> {
-        let mut copy = self.clone();
-        copy.finish(data)?;
-        Ok(Box::new(copy))
+    fn boxed_clone(&self) -> Box<dyn Learner<T>> {
+        Box::new(self.clone())
     }
 
     fn mean_network(&self) -> Result<PointNetwork<T>> {

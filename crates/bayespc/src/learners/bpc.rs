@@ -159,7 +159,7 @@ impl<T: Real> Bpc<T> {
                 let mut activities = relaxer.start(input, target, &clamp);
                 let square = relaxer.squared_output_error(&activities);
                 let forward = (settings.presynaptic == Presynaptic::Forward).then(|| activities.pre.clone());
-                relaxer.relax(&mut activities, &clamp);
+                relaxer.relax_unwatched(&mut activities, &clamp);
                 if let Some(mut forward) = forward {
                     // A free input has no forward value; its inferred one is the input.
                     forward[0].copy_from(&activities.pre[0]);
@@ -220,10 +220,8 @@ impl<T: Real> Learner<T> for Bpc<T> {
         }
     }
 
-    fn finished_copy(&self, data: &Dataset<'_, T>) -> Result<Box<dyn Learner<T>>> {
-        let mut copy = self.clone();
-        copy.finish(data)?;
-        Ok(Box::new(copy))
+    fn boxed_clone(&self) -> Box<dyn Learner<T>> {
+        Box::new(self.clone())
     }
 
     fn mean_network(&self) -> Result<PointNetwork<T>> {

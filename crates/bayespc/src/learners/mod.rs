@@ -63,8 +63,15 @@ pub trait Learner<T: Real>: Send + Sync {
     /// Settle on the data trained on; training may go on afterwards.
     fn finish(&mut self, data: &Dataset<'_, T>) -> Result<()>;
 
+    /// A copy, for validation and for keeping the best.
+    fn boxed_clone(&self) -> Box<dyn Learner<T>>;
+
     /// A copy that has settled, to measure while training goes on.
-    fn finished_copy(&self, data: &Dataset<'_, T>) -> Result<Box<dyn Learner<T>>>;
+    fn finished_copy(&self, data: &Dataset<'_, T>) -> Result<Box<dyn Learner<T>>> {
+        let mut copy = self.boxed_clone();
+        copy.finish(data)?;
+        Ok(copy)
+    }
 
     /// The network at the posterior mean.
     fn mean_network(&self) -> Result<PointNetwork<T>>;
@@ -97,5 +104,46 @@ pub trait Learner<T: Real>: Send + Sync {
             })
             .collect::<Result<Vec<_>>>()?;
         Predictive::new(components)
+    }
+}
+
+impl<T: Real> Clone for Box<dyn Learner<T>> {
+    fn clone(&self) -> Self {
+        (**self).boxed_clone()
+    }
+}
+
+/// A learner chosen at run time is a learner.
+impl<T: Real> Learner<T> for Box<dyn Learner<T>> {
+    fn name(&self) -> &'static str {
+        (**self).name()
+    }
+
+    fn learn(&mut self, batch: &Dataset<'_, T>, step: &Step, rng: &mut dyn Rng) -> Result<f64> {
+        (**self).learn(batch, step, rng)
+    }
+
+    fn finish(&mut self, data: &Dataset<'_, T>) -> Result<()> {
+        (**self).finish(data)
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Learner<T>> {
+        (**self).boxed_clone()
+    }
+
+    fn mean_network(&self) -> Result<PointNetwork<T>> {
+        (**self).mean_network()
+    }
+
+    fn draw_network(&self, rng: &mut dyn Rng) -> Result<PointNetwork<T>> {
+        (**self).draw_network(rng)
+    }
+
+    fn free_energy(&self, data: &Dataset<'_, T>) -> Result<Option<Vec<FreeEnergy>>> {
+        (**self).free_energy(data)
+    }
+
+    fn predict(&self, input: MatRef<'_, T>, method: Method) -> Result<Predictive> {
+        (**self).predict(input, method)
     }
 }

@@ -188,7 +188,7 @@ impl<T: Real> Worker<T> {
                 weight(j) * squares.sum::<f64>()
             })
             .sum();
-        relaxer.relax(&mut activities, &clamp);
+        relaxer.relax_unwatched(&mut activities, &clamp);
         let total = batch.total_weight();
         for (l, gradient) in self.gradients.iter_mut().enumerate() {
             let mut error = errors(relaxer, &activities, l);
@@ -233,10 +233,8 @@ impl<T: Real> Learner<T> for PredictiveCoding<T> {
         Ok(())
     }
 
-    fn finished_copy(&self, data: &Dataset<'_, T>) -> Result<Box<dyn Learner<T>>> {
-        let mut copy = self.clone();
-        copy.finish(data)?;
-        Ok(Box::new(copy))
+    fn boxed_clone(&self) -> Box<dyn Learner<T>> {
+        Box::new(self.clone())
     }
 
     fn mean_network(&self) -> Result<PointNetwork<T>> {

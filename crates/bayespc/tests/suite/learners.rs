@@ -51,7 +51,7 @@ fn yacht_scores(settings: &ModelSettings) -> Option<(f64, f64)> {
     Some((rmse, metrics::log_predictive_density(&predictive, test.1.as_ref()).unwrap()))
 }
 
-// The ranges are the reference implementation's mean over four splits (ALGORITHM section 7) with the spread
+// The ranges are the reference implementation's mean over four splits (its benchmark table) with the spread
 // of single splits seen there: a factor of about two in RMSE.
 
 #[test]
