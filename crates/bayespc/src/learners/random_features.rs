@@ -212,13 +212,12 @@ impl<T: Real> Learner<T> for RandomFeatures<T> {
         let pre = self.features(input)?;
         let noise = self.posterior.expected_covariance()?;
         let d = noise.nrows();
-        let epistemic = match method {
-            Method::Mean => Covariance::Zero,
-            _ => {
-                let leverage = self.posterior.leverage(pre.as_ref());
-                let spread = |k: usize, j: usize| leverage[j] * noise[(k % d, k / d)];
-                Covariance::Full(Mat::from_fn(d * d, leverage.len(), spread))
-            }
+        let epistemic = if method == Method::Mean {
+            Covariance::Zero
+        } else {
+            let leverage = self.posterior.leverage(pre.as_ref());
+            let spread = |k: usize, j: usize| leverage[j] * noise[(k % d, k / d)];
+            Covariance::Full(Mat::from_fn(d * d, leverage.len(), spread))
         };
         Predictive::from_component(Component {
             mean: self.posterior.mean() * &pre,
