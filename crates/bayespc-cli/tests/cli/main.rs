@@ -1,5 +1,12 @@
 //! The command from outside: what it prints, writes and returns.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::case_sensitive_file_extension_comparisons,
+    clippy::format_push_string,
+    reason = "a test may panic, knows its file names and need not be fast"
+)]
+
 mod bad_input;
 mod evaluate;
 mod fit_and_predict;
