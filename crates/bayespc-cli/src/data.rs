@@ -28,7 +28,7 @@ enum DataCommand {
     /// Show every data set: size, target, licence and where it would come from
     #[command(after_help = "Example:\n  bayespc data list --json")]
     List {
-        /// Folder to look in, before BAYESPC_DATA, the cache and the network
+        /// Folder to look in instead of BAYESPC_DATA; then come the cache and the network
         #[arg(long = "data", value_name = "DIR")]
         folder: Option<PathBuf>,
         /// Print as JSON
@@ -41,7 +41,7 @@ enum DataCommand {
         /// Names, or `all`
         #[arg(required = true, value_name = "NAME")]
         names: Vec<String>,
-        /// Folder to look in, before BAYESPC_DATA, the cache and the network
+        /// Folder to look in instead of BAYESPC_DATA; then come the cache and the network
         #[arg(long = "data", value_name = "DIR")]
         folder: Option<PathBuf>,
     },

@@ -39,7 +39,7 @@ pub struct TableArgs {
     /// Fill missing feature values with the mean or the most frequent value
     #[arg(long)]
     pub impute: bool,
-    /// Folder to look for named data sets in, before BAYESPC_DATA, the cache and the network
+    /// Folder to look for named data sets in instead of BAYESPC_DATA; then come the cache and the network
     #[arg(long = "data", value_name = "DIR")]
     pub folder: Option<PathBuf>,
 }

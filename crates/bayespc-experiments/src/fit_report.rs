@@ -122,10 +122,14 @@ impl FitReport<'_> {
             1 => "training".to_owned(),
             _ => format!("member {}", m + 1),
         };
+        let units = match self.outcome {
+            Outcome::Values { .. } => "standardised",
+            Outcome::Classes { .. } => "one-hot codes",
+        };
         let mut panels = vec![Panel {
             title: "Learning curve".to_owned(),
             x_label: "epoch".to_owned(),
-            y_label: "mean squared error (standardised)".to_owned(),
+            y_label: format!("mean squared error ({units})"),
             y_log: true,
             lines: self
                 .training
@@ -144,7 +148,7 @@ impl FitReport<'_> {
             panels.push(Panel {
                 title: "Validation".to_owned(),
                 x_label: "epoch".to_owned(),
-                y_label: "log density (standardised)".to_owned(),
+                y_label: format!("log density ({units})"),
                 lines: self
                     .training
                     .iter()
