@@ -19,7 +19,7 @@ print("1. one layer, one step: weights", layer.weights[0].round(2).tolist(), f"n
 # 2. With hidden layers, the activities between are inferred: they descend the energy with both ends clamped.
 network = Network(2, 1, hidden_layer_sizes=(8,), rule=presets.paper()["rule"], random_state=0)
 network.learn(X, Y, n_total=len(X))
-relaxed = network.relax(X, Y)
+relaxed = network.relax(X, Y, {"optimiser": {"gradient": {"rate": None}}, "halve_steps": True})
 print(f"2. relaxation lowers the energy from {relaxed.energy[0]:.0f} to {relaxed.energy[-1]:.0f}")
 
 # 3. Two moons: few passes are enough (paper, Fig. 2).

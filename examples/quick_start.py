@@ -46,7 +46,8 @@ labels = iris.target_names[iris.target]
 X_train, X_test, y_train, y_test = train_test_split(iris.data, labels, random_state=0, stratify=labels)
 classifier = BPCClassifier(random_state=0).fit(X_train, y_train)
 print(f"iris: accuracy {classifier.score(X_test, y_test):.2f}; first flower:", end=" ")
-print(dict(zip(classifier.classes_, classifier.predict_proba(X_test[:1])[0].round(3).tolist(), strict=True)))
+probabilities = classifier.predict_proba(X_test[:1])[0].round(3)
+print(dict(zip(classifier.classes_.tolist(), probabilities.tolist(), strict=True)))
 
 # One file, which the command `bayespc` reads as well.
 with tempfile.TemporaryDirectory() as folder:

@@ -74,7 +74,8 @@ class BPCEstimator(BaseEstimator):
             fitted = _core.Model.fit(X, target, classes, weights, settings, None, previous)
         self.model_, interrupted = fitted
         self._read_reports()
-        self.free_energy_ = self._free_energy(X, target)
+        # Whoever interrupts wants to go on, not to wait for one more pass over the data.
+        self.free_energy_ = float("nan") if interrupted else self._free_energy(X, target)
         if interrupted:
             warnings.warn("Training interrupted by user.", stacklevel=3)
         elif self.early_stopping and self.n_iter_ == self.max_iter:

@@ -30,7 +30,7 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
     activation : {"relu", "identity", "leaky_relu", "tanh", "sigmoid", "softplus", "gelu", "silu"}, \
             default="relu"
         Nonlinearity of the hidden layers.
-    prior_scale : float, default=0.1
+    prior_scale : float, default=0.3
         Prior variance of the weights, relative to the noise of their layer. Too wide overfits, too narrow
         underfits: the one setting worth a search.
     rule : {"feedback", "relaxation"} or dict, default="feedback"
@@ -78,6 +78,7 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
     free_energy_ : float
         Variational free energy in nats of all layers at their forward activities, mean over members, on the
         data given last, each sample counted once; lower is better between models of the same data.
+        NaN if training was interrupted.
     model_ : bayespc._core.Model
         The fitted model.
 
@@ -104,7 +105,7 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         hidden_layer_sizes: Any = (50, 50),
         *,
         activation: str = "relu",
-        prior_scale: float = 0.1,
+        prior_scale: float = 0.3,
         rule: Any = "feedback",
         max_iter: int = 100,
         batch_size: int = 32,

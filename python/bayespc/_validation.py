@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets, unique_labels
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_array,
@@ -58,9 +58,9 @@ def checked_weights(sample_weight: ArrayLike | None, X: Samples) -> Array | None
     return None if bool(np.all(weights == 1.0)) else weights
 
 
-def labels_of(y: ArrayLike) -> npt.NDArray[Any]:
+def labels_of(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the classes in y, sorted."""
-    return cast("npt.NDArray[Any]", unique_labels(y))
+    return np.unique(y)
 
 
 def seed_of(random_state: Any) -> int:

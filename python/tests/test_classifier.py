@@ -43,7 +43,7 @@ def test_probabilities_add_to_one_and_the_class_is_the_most_probable(moons, fitt
         np.array(["yes", "no"]),
         np.array([True, False]),
         np.array([-3, 700]),
-        np.array([0.5, 2.5]),
+        np.array([1.0, 4.0]),
         np.array(["a", "b"], dtype=object),
     ],
 )

@@ -20,7 +20,7 @@ def interrupt_after(seconds):
     pressed = []
 
     def press():
-        pressed.append(time.monotonic())
+        pressed.append(time.process_time())
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Timer(seconds, press).start()
@@ -29,13 +29,14 @@ def interrupt_after(seconds):
 
 @pytest.mark.parametrize("n_members", [1, 3])
 def test_an_interrupt_stops_within_a_second_and_leaves_a_model(much, n_members):
+    """Measured in processor time of all threads, which other programs cannot stretch."""
     X, y = much
     model = BPCRegressor(max_iter=100_000, n_members=n_members, random_state=0)
     pressed = interrupt_after(1.0)
     with pytest.warns(UserWarning, match="interrupted"):
         model.fit(X, y)
-    took = time.monotonic() - pressed[0]
-    assert took < 1.0 + 0.5 * n_members
+    assert time.process_time() - pressed[0] < 1.0
+    assert np.isnan(model.free_energy_)
     assert model.n_iter_ < 100_000
     assert model.score(X[:500], y[:500]) > 0.5
 

@@ -124,7 +124,7 @@ impl Block {
                 page.push_str("</figure>\n");
             }
             Self::Code(code) => {
-                put(page, format_args!("<pre tabindex=\"0\"><code>{}</code></pre>\n", escape(code)))
+                put(page, format_args!("<pre tabindex=\"0\"><code>{}</code></pre>\n", escape(code)));
             }
             Self::KeyValues(pairs) => {
                 page.push_str("<dl>\n");

@@ -145,12 +145,11 @@ impl<T: Real> Recorder<'_, T> {
             return Ok(());
         }
         let output: Mat<f64> = cast(learner.mean_network()?.forward(self.task.test.0.as_ref())?.as_ref());
-        let (metric, value) = match &self.task.labels {
-            Some(labels) => ("accuracy", metrics::accuracy(output.as_ref(), labels)?),
-            None => {
-                let target: Mat<f64> = cast(self.task.test.1.as_ref());
-                ("mse", metrics::rmse(output.as_ref(), target.as_ref())?.powi(2))
-            }
+        let (metric, value) = if let Some(labels) = &self.task.labels {
+            ("accuracy", metrics::accuracy(output.as_ref(), labels)?)
+        } else {
+            let target: Mat<f64> = cast(self.task.test.1.as_ref());
+            ("mse", metrics::rmse(output.as_ref(), target.as_ref())?.powi(2))
         };
         self.records.push(self.unit.record(epoch, metric, value));
         Ok(())

@@ -185,9 +185,9 @@ impl Model {
         let target = targets.scaled(&target_scaling)?;
         let input = input_scaling.apply(input)?;
         let (members, reports) = match settings.precision {
-            Precision::F64 => train::<f64>(cast(input.as_ref()), target, weights, settings, progress)?,
+            Precision::F64 => train::<f64>(&cast(input.as_ref()), &target, weights, settings, progress)?,
             Precision::F32 => {
-                train::<f32>(cast(input.as_ref()), cast(target.as_ref()), weights, settings, progress)?
+                train::<f32>(&cast(input.as_ref()), &cast(target.as_ref()), weights, settings, progress)?
             }
         };
         Ok(Self {
@@ -411,8 +411,8 @@ fn fit_scaling<S: Real>(
 
 /// Train all members, in parallel.
 fn train<T: Real>(
-    input: Mat<T>,
-    target: Mat<T>,
+    input: &Mat<T>,
+    target: &Mat<T>,
     weights: Option<&[f64]>,
     settings: &ModelSettings,
     progress: &mut dyn Progress,

@@ -40,10 +40,11 @@ impl Model {
         let input = self.input_scaling.apply(input)?;
         let (members, reports) = match settings.precision {
             Precision::F64 => {
-                self.retrain::<f64>(cast(input.as_ref()), target, weights, settings, progress)?
+                self.retrain::<f64>(&cast(input.as_ref()), &target, weights, settings, progress)?
             }
             Precision::F32 => {
-                self.retrain::<f32>(cast(input.as_ref()), cast(target.as_ref()), weights, settings, progress)?
+                let (input, target) = (cast(input.as_ref()), cast(target.as_ref()));
+                self.retrain::<f32>(&input, &target, weights, settings, progress)?
             }
         };
         Ok(Self {
@@ -58,8 +59,8 @@ impl Model {
 
     fn retrain<T: Real>(
         &self,
-        input: Mat<T>,
-        target: Mat<T>,
+        input: &Mat<T>,
+        target: &Mat<T>,
         weights: Option<&[f64]>,
         settings: &ModelSettings,
         progress: &mut dyn Progress,
@@ -113,7 +114,9 @@ mod tests {
         let first = Model::fit(x.as_ref(), targets, None, &settings(20), &mut Unwatched).unwrap();
         let again = first.refit(x.as_ref(), targets, None, &settings(0), &mut Unwatched).unwrap();
         let hidden = |model: &Model| model.members[0].network.hidden()[0].working_mean().to_owned();
-        assert_eq!(hidden(&first), hidden(&again));
+        // M passes through η = M V⁻¹ and back, which costs a few units in the last place.
+        let shift = hidden(&first) - hidden(&again);
+        assert!(shift.norm_max() < 1e-12 * hidden(&first).norm_max());
     }
 
     #[test]

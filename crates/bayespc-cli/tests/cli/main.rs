@@ -1,7 +1,11 @@
 //! The command from outside: what it prints, writes and returns.
 
-// Helpers of tests may unwrap like the tests themselves.
-#![allow(clippy::unwrap_used)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::case_sensitive_file_extension_comparisons,
+    clippy::format_push_string,
+    reason = "a test may panic, knows its file names and need not be fast"
+)]
 
 mod bad_input;
 mod evaluate;

@@ -132,12 +132,11 @@ impl<T: Real> Gradients<T> {
             }
         }
         let weighted = &mut self.weighted_errors[l];
-        match self.scalar_precision[l] {
-            Some(p) => faer::zip!(weighted, &*error).for_each(|faer::unzip!(w, error)| *w = p * *error),
-            None => {
-                let precision = layers[l].precision.as_ref();
-                product_into(weighted.as_mut(), Accum::Replace, precision, error.as_ref(), T::one());
-            }
+        if let Some(p) = self.scalar_precision[l] {
+            faer::zip!(weighted, &*error).for_each(|faer::unzip!(w, error)| *w = p * *error);
+        } else {
+            let precision = layers[l].precision.as_ref();
+            product_into(weighted.as_mut(), Accum::Replace, precision, error.as_ref(), T::one());
         }
     }
 

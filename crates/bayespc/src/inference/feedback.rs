@@ -374,7 +374,7 @@ impl<T: Real> Chunk<T> {
         let feedback = self.feedback[l].as_ref();
         match &self.weights {
             None => {
-                symmetric_product_into(self.outer[l].as_mut(), Accum::Replace, feedback, feedback, T::one())
+                symmetric_product_into(self.outer[l].as_mut(), Accum::Replace, feedback, feedback, T::one());
             }
             Some(weights) => {
                 let weighted = Mat::from_fn(feedback.nrows(), feedback.ncols(), |i, j| {
