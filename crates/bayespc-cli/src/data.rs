@@ -28,7 +28,7 @@ enum DataCommand {
     /// Show every data set: size, target, licence and where it would come from
     #[command(after_help = "Example:\n  bayespc data list --json")]
     List {
-        /// Folder to look in, before BAYESPC_DATA, the cache and the network
+        /// Folder to look in instead of BAYESPC_DATA; then come the cache and the network
         #[arg(long = "data", value_name = "DIR")]
         folder: Option<PathBuf>,
         /// Print as JSON
@@ -41,7 +41,7 @@ enum DataCommand {
         /// Names, or `all`
         #[arg(required = true, value_name = "NAME")]
         names: Vec<String>,
-        /// Folder to look in, before BAYESPC_DATA, the cache and the network
+        /// Folder to look in instead of BAYESPC_DATA; then come the cache and the network
         #[arg(long = "data", value_name = "DIR")]
         folder: Option<PathBuf>,
     },
@@ -58,8 +58,8 @@ pub fn run(args: &DataArgs) -> Result<()> {
 fn list(folder: Option<&std::path::Path>, as_json: bool) -> Result<()> {
     let source = data_source(folder);
     let mut rows: Vec<Value> = Vec::new();
-    let mut text =
-        format!("{:<10}{:>6}{:>10}  {:<22}{:<35}from", "name", "rows", "features", "target", "licence");
+    let heading = ("name", "rows", "features", "target", "licence", "from");
+    let mut lines = vec![table_line(heading)];
     for info in catalogue() {
         let from = match locate_uci(info.name, &source)? {
             Location::Folder(path) | Location::Cache(path) => path.display().to_string(),
@@ -67,14 +67,8 @@ fn list(folder: Option<&std::path::Path>, as_json: bool) -> Result<()> {
             Location::Download(_) => "download".to_owned(),
             _ => "nowhere".to_owned(),
         };
-        text.push_str(&format!(
-            "\n{:<10}{:>6}{:>10}  {:<22}{:<35}{from}",
-            info.name,
-            info.rows,
-            info.features.len(),
-            info.target,
-            info.licence
-        ));
+        let (rows_text, features_text) = (info.rows.to_string(), info.features.len().to_string());
+        lines.push(table_line((info.name, &rows_text, &features_text, info.target, info.licence, &from)));
         rows.push(json!({
             "name": info.name, "title": info.title, "rows": info.rows, "features": info.features,
             "target": info.target, "licence": info.licence, "citation": info.citation, "note": info.note,
@@ -84,10 +78,12 @@ fn list(folder: Option<&std::path::Path>, as_json: bool) -> Result<()> {
     if as_json {
         return print_json(&rows.into());
     }
-    text.push_str("\n\nImages for the experiments: mnist (");
-    text.push_str(MNIST_CITATION);
-    text.push(')');
-    print(&text)
+    lines.push(format!("\nImages for the experiments: mnist ({MNIST_CITATION})"));
+    print(&lines.join("\n"))
+}
+
+fn table_line((name, rows, features, target, licence, from): (&str, &str, &str, &str, &str, &str)) -> String {
+    format!("{name:<10}{rows:>6}{features:>10}  {target:<22}{licence:<35}{from}")
 }
 
 fn fetch(names: &[String], folder: Option<&std::path::Path>) -> Result<()> {

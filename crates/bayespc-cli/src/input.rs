@@ -39,7 +39,7 @@ pub struct TableArgs {
     /// Fill missing feature values with the mean or the most frequent value
     #[arg(long)]
     pub impute: bool,
-    /// Folder to look for named data sets in, before BAYESPC_DATA, the cache and the network
+    /// Folder to look for named data sets in instead of BAYESPC_DATA; then come the cache and the network
     #[arg(long = "data", value_name = "DIR")]
     pub folder: Option<PathBuf>,
 }
@@ -237,17 +237,13 @@ pub fn data_source(folder: Option<&Path>) -> DataSource {
 
 /// A named data set as a table; numbers written in full are read back unchanged.
 fn table_of(dataset: &Dataset) -> Result<Table> {
-    let mut text = dataset.feature_names.join(",");
-    text.push(',');
-    text.push_str(&dataset.target_name);
-    text.push('\n');
-    for j in 0..dataset.features.ncols() {
-        for i in 0..dataset.features.nrows() {
-            text.push_str(&format!("{:?},", dataset.features[(i, j)]));
-        }
-        text.push_str(&format!("{:?}\n", dataset.targets[(0, j)]));
-    }
-    Table::from_csv(&dataset.name, text.as_bytes(), &Kinds::new())
+    let header = format!("{},{}", dataset.feature_names.join(","), dataset.target_name);
+    let line = |j: usize| {
+        let values = dataset.features.col(j).iter().chain(dataset.targets.col(j).iter());
+        values.map(|value| format!("{value:?}")).collect::<Vec<_>>().join(",")
+    };
+    let lines: Vec<String> = std::iter::once(header).chain((0..dataset.features.ncols()).map(line)).collect();
+    Table::from_csv(&dataset.name, lines.join("\n").as_bytes(), &Kinds::new())
         .with_context(|| format!("data set {} cannot be made a table", dataset.name))
 }
 

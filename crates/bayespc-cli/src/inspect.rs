@@ -61,7 +61,7 @@ pub fn run(args: &InspectArgs) -> Result<()> {
         .collect::<Result<Vec<_>>>()?;
     let noise = output_noise(&model)?;
     if args.json {
-        return print_json(&to_json(&model, &members, noise.as_deref(), &features, &targets)?);
+        return print_json(&to_json(&model, &members, noise.as_deref(), &features, &targets));
     }
     print(&to_text(&model, &members, noise.as_deref(), &features, &targets)?)
 }
@@ -117,7 +117,7 @@ fn to_json(
     noise: Option<&[f64]>,
     features: &[String],
     targets: &[String],
-) -> Result<Value> {
+) -> Value {
     let layer = |facts: &LayerFacts| {
         json!({
             "name": facts.name,
@@ -133,7 +133,7 @@ fn to_json(
         .iter()
         .map(|layers| json!({ "layers": layers.iter().map(layer).collect::<Vec<_>>() }))
         .collect();
-    Ok(json!({
+    json!({
         "data": model.notes().get(DATA_NOTE),
         "task": model.task(),
         "features": features,
@@ -143,7 +143,7 @@ fn to_json(
         "members": members,
         "training": model.reports(),
         "settings": model.settings(),
-    }))
+    })
 }
 
 fn to_text(
@@ -168,41 +168,40 @@ fn to_text(
         "noise (standard deviation)".into(),
         noise.map_or_else(|| "depends on the input".to_owned(), numbers),
     ));
-    let mut text = two_columns(&facts);
+    let mut lines = vec![two_columns(&facts)];
     for (m, layers) in members.iter().enumerate() {
-        let heading = if members.len() > 1 { format!("\n\nmember {}\n", m + 1) } else { "\n\n".to_owned() };
-        text.push_str(&heading);
-        text.push_str(&layer_table(layers));
+        lines.push(String::new());
+        if members.len() > 1 {
+            lines.push(format!("member {}", m + 1));
+        }
+        lines.push(layer_table(layers));
         if let Some(report) = model.reports().get(m) {
             let loss = report.loss.last().map_or_else(String::new, |loss| format!(", last loss {loss:.4}"));
-            text.push_str(&format!("\n{} epochs, {} batches{loss}", report.epochs, report.steps));
-            if report.best_epoch != report.epochs {
-                text.push_str(&format!(", kept epoch {}", report.best_epoch));
-            }
+            let kept = match report.best_epoch {
+                best if best == report.epochs => String::new(),
+                best => format!(", kept epoch {best}"),
+            };
+            lines.push(format!("{} epochs, {} batches{loss}{kept}", report.epochs, report.steps));
         }
     }
     let settings = toml::to_string(model.settings()).context("the settings cannot be written as TOML")?;
-    text.push_str("\n\nsettings\n");
-    for line in settings.trim_end().lines() {
-        text.push_str("  ");
-        text.push_str(line);
-        text.push('\n');
-    }
-    Ok(text.trim_end().to_owned())
+    lines.push("\nsettings".to_owned());
+    lines.extend(settings.trim_end().lines().map(|line| format!("  {line}").trim_end().to_owned()));
+    Ok(lines.join("\n"))
 }
 
 fn layer_table(layers: &[LayerFacts]) -> String {
-    let mut text = format!(
+    let mut lines = vec![format!(
         "{:<10}{:>12}{:>9}{:>11}{:>10}{:>14}",
         "layer", "shape", "weights", "effective", "prior V", "free energy"
-    );
+    )];
     let mut total = Some(0.0);
     for facts in layers {
         let (d_post, d_pre) = facts.shape;
         let energy = facts.free_energy.map_or_else(|| "–".to_owned(), |f| format!("{f:.1}"));
         total = total.zip(facts.free_energy).map(|(a, b)| a + b);
-        text.push_str(&format!(
-            "\n{:<10}{:>12}{:>9}{:>11.1}{:>10}{energy:>14}",
+        lines.push(format!(
+            "{:<10}{:>12}{:>9}{:>11.1}{:>10}{energy:>14}",
             facts.name,
             format!("{d_post} × {d_pre}"),
             d_post * d_pre,
@@ -213,6 +212,6 @@ fn layer_table(layers: &[LayerFacts]) -> String {
     let weights: usize = layers.iter().map(|f| f.shape.0 * f.shape.1).sum();
     let effective: f64 = layers.iter().map(|f| f.effective).sum();
     let energy = total.map_or_else(|| "–".to_owned(), |f| format!("{f:.1}"));
-    text.push_str(&format!("\n{:<10}{:>12}{weights:>9}{effective:>11.1}{:>10}{energy:>14}", "all", "", ""));
-    text
+    lines.push(format!("{:<10}{:>12}{weights:>9}{effective:>11.1}{:>10}{energy:>14}", "all", "", ""));
+    lines.join("\n")
 }

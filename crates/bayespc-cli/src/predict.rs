@@ -104,7 +104,7 @@ pub fn run(args: &PredictArgs) -> Result<()> {
     }
     let model = read_model(&args.model)?;
     let mut encoding = encoding_of(&model, &args.model)?;
-    let mut table = PredictionTable {
+    let table = PredictionTable {
         model: &model,
         names: target_names(&encoding, &model),
         method: args.method.map_or(model.settings().method, |method| method.with(args.draws, args.seed)),
@@ -112,23 +112,20 @@ pub fn run(args: &PredictArgs) -> Result<()> {
     };
     // Targets, if there are any, are not looked at: a table to predict may have them half filled in.
     encoding.target = None;
-    match args.out.as_deref().map(Output::create).transpose()? {
-        Some(mut file) => {
-            write_predictions(args, &encoding, &mut table, &mut file)?;
-            file.finish()
-        }
-        None => {
-            let mut out = io::stdout().lock();
-            write_predictions(args, &encoding, &mut table, &mut out)?;
-            Ok(out.flush()?)
-        }
+    if let Some(path) = &args.out {
+        let mut file = Output::create(path)?;
+        write_predictions(args, &encoding, &table, &mut file)?;
+        return file.finish();
     }
+    let mut out = io::stdout().lock();
+    write_predictions(args, &encoding, &table, &mut out)?;
+    Ok(out.flush()?)
 }
 
 fn write_predictions(
     args: &PredictArgs,
     encoding: &Encoding,
-    table: &mut PredictionTable<'_>,
+    table: &PredictionTable<'_>,
     out: &mut dyn Write,
 ) -> Result<()> {
     let mut warnings = Warnings::default();
@@ -142,7 +139,7 @@ fn write_predictions(
         for row in &rows {
             writer.write_record(row)?;
         }
-        let text = writer.into_inner().map_err(|error| error.into_error())?;
+        let text = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
         Ok(out.write_all(&text)?)
     };
     let is_name = catalogue().iter().any(|info| info.name == args.data);

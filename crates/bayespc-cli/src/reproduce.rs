@@ -23,7 +23,7 @@ pub struct ReproduceArgs {
     /// What to make
     #[arg(value_enum)]
     what: What,
-    /// Folder to look for data sets in, before BAYESPC_DATA, the cache and the network
+    /// Folder to look for data sets in instead of BAYESPC_DATA; then come the cache and the network
     #[arg(long = "data", value_name = "DIR")]
     folder: Option<PathBuf>,
     /// Folder for the results; made if it is not there

@@ -122,10 +122,14 @@ impl FitReport<'_> {
             1 => "training".to_owned(),
             _ => format!("member {}", m + 1),
         };
+        let units = match self.outcome {
+            Outcome::Values { .. } => "standardised",
+            Outcome::Classes { .. } => "one-hot codes",
+        };
         let mut panels = vec![Panel {
             title: "Learning curve".to_owned(),
             x_label: "epoch".to_owned(),
-            y_label: "mean squared error (standardised)".to_owned(),
+            y_label: format!("mean squared error ({units})"),
             y_log: true,
             lines: self
                 .training
@@ -144,7 +148,7 @@ impl FitReport<'_> {
             panels.push(Panel {
                 title: "Validation".to_owned(),
                 x_label: "epoch".to_owned(),
-                y_label: "log density (standardised)".to_owned(),
+                y_label: format!("log density ({units})"),
                 lines: self
                     .training
                     .iter()
@@ -427,7 +431,10 @@ mod tests {
         }
         assert!(html.contains("a &amp; b") && !html.contains("<noise>"));
         assert!(html.contains("12 rows that were held out") && html.contains("−1.5"));
-        assert!(!html.contains("http://") || html.matches("http://").all(|_| html.contains("www.w3.org")));
+        // Self-contained: the only address is the name of the SVG format.
+        assert!(
+            html.match_indices("http").all(|(at, _)| html[at..].starts_with("http://www.w3.org/2000/svg"))
+        );
         assert!(html.trim_end().ends_with("</html>"));
     }
 

@@ -92,7 +92,8 @@ fn predictions_add_up_and_do_not_depend_on_the_order_of_columns() {
     // Other order, no target, a column that nobody asked for.
     let mut text = "extra,new,city,age,size\n".to_owned();
     for row in &rows(&flats(60))[1..] {
-        text.push_str(&format!("x,{},{},{},{}\n", row[3], row[2], row[1], row[0]));
+        text.push_str(&["x", &row[3], &row[2], &row[1], &row[0]].join(","));
+        text.push('\n');
     }
     sandbox.write("new.csv", text);
     sandbox.ok("predict rent.safetensors new.csv --out p.csv");

@@ -1,5 +1,6 @@
 //! Runs the command in a folder of its own.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -43,6 +44,11 @@ impl Sandbox {
             .collect();
         names.sort();
         names
+    }
+
+    /// Those whose names contain `part`.
+    pub fn files_with(&self, part: &str) -> Vec<String> {
+        self.files().into_iter().filter(|name| name.contains(part)).collect()
     }
 
     /// The command, to be run in the folder; it finds no data sets but in it.
@@ -94,7 +100,7 @@ pub fn flats(n: usize) -> String {
         let (size, age) = ((i * 37 % 101) as f64 / 10.0, (i * 53 % 89) as f64 / 10.0);
         let city = ["Aarau", "Bern", "Chur"][i % 3];
         let rent = 3.0 * size - age + (i % 3) as f64 + 0.1 * ((i * 71 % 13) as f64 - 6.0);
-        text.push_str(&format!("{size},{age},{city},{},{rent}\n", i % 2 == 0));
+        writeln!(text, "{size},{age},{city},{},{rent}", i % 2 == 0).unwrap();
     }
     text
 }
@@ -104,7 +110,7 @@ pub fn spots(n: usize) -> String {
     let mut text = "a,b,colour\n".to_owned();
     for i in 0..n {
         let (a, b) = ((i * 37 % 101) as f64 / 50.0 - 1.0, (i * 53 % 89) as f64 / 44.0 - 1.0);
-        text.push_str(&format!("{a},{b},{}\n", if a + b > 0.0 { "red" } else { "blue" }));
+        writeln!(text, "{a},{b},{}", if a + b > 0.0 { "red" } else { "blue" }).unwrap();
     }
     text
 }
