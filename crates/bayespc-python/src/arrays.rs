@@ -11,6 +11,12 @@ use numpy::{
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
+/// An owned two-dimensional array.
+pub type Matrix = Py<PyArray2<f64>>;
+
+/// An owned one-dimensional array.
+pub type Vector = Py<PyArray1<f64>>;
+
 /// Samples as rows of a C-order array, in either precision.
 #[derive(FromPyObject)]
 pub enum Samples<'py> {

@@ -3,26 +3,27 @@
 use std::path::PathBuf;
 
 use bayespc_data::{DataSource, catalogue, load_uci, synthetic};
-use numpy::{IntoPyArray, PyArray1, PyArray2};
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
-use crate::arrays::{refused, rows};
+use crate::arrays::{Matrix, refused, rows};
 
-type Table = (Py<PyArray2<f64>>, Py<PyArray2<f64>>);
+type Table = (Matrix, Matrix);
+type Integers = Py<PyArray1<i64>>;
+
+/// Row numbers and labels as Python counts them.
+fn integers(py: Python<'_>, numbers: &[usize]) -> PyResult<Integers> {
+    let numbers = numbers.iter().map(|&number| i64::try_from(number)).collect::<Result<Vec<_>, _>>();
+    Ok(numbers.map_err(refused)?.into_pyarray(py).unbind())
+}
 
 /// Two interleaved half circles: points and classes.
 #[pyfunction]
-pub fn two_moons(
-    py: Python<'_>,
-    n: usize,
-    noise: f64,
-    seed: u64,
-) -> PyResult<(Py<PyArray2<f64>>, Py<PyArray1<i64>>)> {
+pub fn two_moons(py: Python<'_>, n: usize, noise: f64, seed: u64) -> PyResult<(Matrix, Integers)> {
     let moons = synthetic::two_moons(n, noise, &mut ChaCha8Rng::seed_from_u64(seed)).map_err(refused)?;
-    let labels: Vec<i64> = moons.labels.iter().map(|&label| label as i64).collect();
-    Ok((rows(py, moons.features.as_ref())?, labels.into_pyarray(py).unbind()))
+    Ok((rows(py, moons.features.as_ref())?, integers(py, &moons.labels)?))
 }
 
 /// A curve whose noise grows with x.
@@ -53,7 +54,7 @@ pub fn uci(
     name: &str,
     folder: Option<PathBuf>,
     download: bool,
-) -> PyResult<(Py<PyArray2<f64>>, Py<PyArray2<f64>>, Vec<String>, String)> {
+) -> PyResult<(Matrix, Matrix, Vec<String>, String)> {
     let mut source = DataSource::from_env();
     source.folder = folder.or(source.folder);
     source.download = download;
@@ -68,17 +69,9 @@ pub fn uci(
 
 /// (train, test) row numbers of the benchmark's standard splits.
 #[pyfunction]
-pub fn standard_splits(
-    py: Python<'_>,
-    n: usize,
-    n_splits: usize,
-) -> Vec<(Py<PyArray1<i64>>, Py<PyArray1<i64>>)> {
-    let numbers = |rows: Vec<usize>| {
-        let rows: Vec<i64> = rows.into_iter().map(|row| row as i64).collect();
-        rows.into_pyarray(py).unbind()
-    };
+pub fn standard_splits(py: Python<'_>, n: usize, n_splits: usize) -> PyResult<Vec<(Integers, Integers)>> {
     bayespc_data::standard_splits(n, n_splits)
-        .into_iter()
-        .map(|split| (numbers(split.train), numbers(split.test)))
+        .iter()
+        .map(|split| Ok((integers(py, &split.train)?, integers(py, &split.test)?)))
         .collect()
 }

@@ -7,7 +7,7 @@ use pyo3::types::PyBytes;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
-use crate::arrays::{array, columns, matrix, refused, values, vector};
+use crate::arrays::{Matrix, array, columns, matrix, refused, values, vector};
 
 /// Sums over samples of pre- and post-synaptic outer products.
 #[pyclass(module = "bayespc._core", frozen, eq)]
@@ -188,7 +188,7 @@ impl MatrixNormalWishart {
     }
 
     /// Draw (W, Σ⁻¹).
-    fn sample(&self, py: Python<'_>, seed: u64) -> PyResult<(Py<PyArray2<f64>>, Py<PyArray2<f64>>)> {
+    fn sample(&self, py: Python<'_>, seed: u64) -> PyResult<(Matrix, Matrix)> {
         let draw = self.inner.sample(&mut ChaCha8Rng::seed_from_u64(seed));
         Ok((array(py, draw.weights.as_ref())?, array(py, draw.precision.precision().as_ref())?))
     }

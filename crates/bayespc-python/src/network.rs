@@ -14,17 +14,15 @@ use bayespc::network::{Activities, Network as Inner, NetworkSettings};
 use bayespc::prediction::{Method, predict};
 use bayespc::{Error, Result, training};
 use faer::Mat;
-use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
-use crate::arrays::{array, columns, refused, rows, values, vector};
+use crate::arrays::{Matrix, Vector, array, columns, refused, rows, values, vector};
 use crate::distributions::MatrixNormalWishart;
 use crate::model::{json, parse};
 use crate::predictive::Predictive;
-
-type Matrix = Py<PyArray2<f64>>;
 
 /// A network that learns by Bayesian predictive coding.
 #[pyclass(module = "bayespc._core")]
@@ -147,7 +145,7 @@ impl Network {
         x: PyReadonlyArray2<'_, f64>,
         y: PyReadonlyArray2<'_, f64>,
         settings: Option<&str>,
-    ) -> PyResult<(Vec<Matrix>, Py<PyArray1<f64>>, Py<PyArray1<f64>>)> {
+    ) -> PyResult<(Vec<Matrix>, Vector, Vector)> {
         let (input, target) = (columns(&x)?, columns(&y)?);
         let settings = settings.map_or_else(|| Ok(self.relaxation()), |text| parse("settings", text))?;
         let network = self.network();

@@ -114,9 +114,9 @@ mod tests {
         let first = Model::fit(x.as_ref(), targets, None, &settings(20), &mut Unwatched).unwrap();
         let again = first.refit(x.as_ref(), targets, None, &settings(0), &mut Unwatched).unwrap();
         let hidden = |model: &Model| model.members[0].network.hidden()[0].working_mean().to_owned();
-        // M passes through η = M V⁻¹ and back, which costs a few units in the last place.
-        let shift = hidden(&first) - hidden(&again);
-        assert!(shift.norm_max() < 1e-12 * hidden(&first).norm_max());
+        // A layer keeps η and solves M = η₂ η₁⁻¹ anew: equal up to ε times the condition of η₁ (below 1e3 here).
+        let moved = (hidden(&first) - hidden(&again)).norm_max();
+        assert!(moved < 1e3 * f64::EPSILON, "weights moved by {moved}");
     }
 
     #[test]
