@@ -186,8 +186,8 @@ fn empty_data_are_refused() {
 
 #[test]
 fn every_bad_setting_is_an_error_that_names_it() {
-    let (x, y) = table(2, 20, 1.0);
     type Change = fn(&mut ModelSettings);
+    let (x, y) = table(2, 20, 1.0);
     let changes: [(&str, Change); 12] = [
         ("prior.col_var", |s| s.network.prior.col_var = 0.0),
         ("prior.col_var", |s| s.network.prior.col_var = f64::NAN),
