@@ -1,7 +1,10 @@
 # Two commands do all set-up: `make demo` and `make test`. Everything else is for developers.
 
+# Benchmark data beside the project, if there are any; tests that need them are skipped otherwise.
 DATA ?= $(firstword $(wildcard ../shared/data))
+ifneq ($(DATA),)
 export BAYESPC_DATA ?= $(abspath $(DATA))
+endif
 OUT ?= out
 
 .PHONY: demo test check lint rust python wheel figures bench clean

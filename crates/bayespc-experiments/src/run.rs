@@ -108,7 +108,7 @@ fn train<T: Real>(
         )
         .map_err(learning(&name))?;
     let mut recorder = Recorder { run, spec, task: &task, train: &train, unit, records: Vec::new() };
-    if run.measure != Measure::End {
+    if run.measure == Measure::Curve {
         recorder.measure(0, &learner).map_err(learning(&name))?;
     }
     let start = Instant::now();

@@ -78,7 +78,22 @@ fn panel(
     let row = |values: &Mat<f64>| (0..x.len()).map(|j| values[(0, j)]).collect::<Vec<f64>>();
     let edge =
         |sign: f64| (0..x.len()).map(|j| mean[(0, j)] + sign * WIDTH * spread[(0, j)].sqrt()).collect();
-    let mut lines = vec![
+    // Drawn first, so that prediction and truth stay on top.
+    let mut lines = Vec::new();
+    if draws > 0 {
+        let method = Method::MonteCarlo { draws, seed: 1, layer_noise: false };
+        let drawn = model.predict_by(grid.as_ref(), method).map_err(learning(title))?;
+        for component in drawn.components() {
+            lines.push(Line {
+                label: "posterior draws".to_owned(),
+                x: x.clone(),
+                y: row(&component.mean),
+                color: Some(Color::SkyBlue),
+                ..Line::default()
+            });
+        }
+    }
+    lines.extend([
         Line {
             label: "prediction, 95 % band".to_owned(),
             x: x.clone(),
@@ -95,20 +110,7 @@ fn panel(
             color: Some(Color::Black),
             ..Line::default()
         },
-    ];
-    if draws > 0 {
-        let method = Method::MonteCarlo { draws, seed: 1, layer_noise: false };
-        let drawn = model.predict_by(grid.as_ref(), method).map_err(learning(title))?;
-        for component in drawn.components() {
-            lines.push(Line {
-                label: "posterior draws".to_owned(),
-                x: x.clone(),
-                y: row(&component.mean),
-                color: Some(Color::SkyBlue),
-                ..Line::default()
-            });
-        }
-    }
+    ]);
     let points = (0..data.features.ncols()).map(|j| (data.features[(0, j)], data.targets[(0, j)]));
     let (px, py) = points.filter(|(x, _)| (low..=high).contains(x)).unzip();
     Ok(Panel {
