@@ -71,6 +71,7 @@ pub mod prediction;
 pub mod real;
 mod refit;
 pub mod scaling;
+pub mod selection;
 pub mod special;
 pub mod training;
 
