@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use anyhow::{Context, Result, bail};
-use bayespc::model::ModelSettings;
 use bayespc_data::{Split, k_folds, parse_splits, standard_splits};
 use bayespc_experiments::records::{Estimate, mean_se};
 use clap::Args;
@@ -18,7 +17,7 @@ use crate::learner::{LearnerArg, Timed};
 use crate::output::{print, print_json, two_columns};
 use crate::progress::bar;
 use crate::scores::{Scores, label};
-use crate::settings::SettingsArgs;
+use crate::settings::{Plan, SettingsArgs};
 
 /// Standard splits of a named data set.
 const STANDARD_SPLITS: usize = 20;
@@ -64,15 +63,15 @@ pub struct EvaluateArgs {
 
 /// Run the command.
 pub fn run(args: &EvaluateArgs) -> Result<()> {
-    let settings = args.settings.load_onto(|preset| args.learner.defaults(preset))?;
+    let plan = args.settings.plan(args.settings.load_onto(|preset| args.learner.defaults(preset))?);
     let threads = match args.threads {
         None => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         Some(0) => return Err(usage("--threads 0: give at least 1")),
         Some(threads) => threads,
     };
     let problem = args.table.load()?;
-    let splits = splits(args, &problem, settings.training.seed)?;
-    let results = on_all_splits(&problem, &splits, args.learner, &settings, threads)?;
+    let splits = splits(args, &problem, plan.settings.training.seed)?;
+    let results = on_all_splits(&problem, &splits, args.learner, &plan, threads)?;
     let summary = Summary::of(&problem.source.name, args.learner, &results);
     if args.json { print_json(&summary.to_json()) } else { print(&summary.to_text()) }
 }
@@ -117,7 +116,7 @@ fn on_all_splits(
     problem: &Problem,
     splits: &[Split],
     learner: LearnerArg,
-    settings: &ModelSettings,
+    plan: &Plan,
     threads: usize,
 ) -> Result<Vec<SplitResult>> {
     let workers = threads.min(splits.len());
@@ -131,8 +130,8 @@ fn on_all_splits(
                 while !stop.load(Ordering::Relaxed) {
                     let k = next.fetch_add(1, Ordering::Relaxed);
                     let Some(split) = splits.get(k) else { break };
-                    let settings = seeded(settings, k);
-                    let result = on_split(problem, split, learner, &settings, threads / workers, bar)
+                    let plan = seeded(plan, k);
+                    let result = on_split(problem, split, learner, &plan, threads / workers, bar)
                         .with_context(|| format!("split {k}"));
                     stop.fetch_or(result.is_err(), Ordering::Relaxed);
                     // The receiver outlives the threads.
@@ -150,17 +149,17 @@ fn on_all_splits(
 }
 
 /// Every split has a seed of its own: the average is over seeds too.
-fn seeded(settings: &ModelSettings, split: usize) -> ModelSettings {
-    let mut settings = settings.clone();
-    settings.training.seed = settings.training.seed.wrapping_add(100 * split as u64);
-    settings
+fn seeded(plan: &Plan, split: usize) -> Plan {
+    let mut plan = plan.clone();
+    plan.settings.training.seed = plan.settings.training.seed.wrapping_add(100 * split as u64);
+    plan
 }
 
 fn on_split(
     problem: &Problem,
     split: &Split,
     learner: LearnerArg,
-    settings: &ModelSettings,
+    plan: &Plan,
     threads: usize,
     bar: &ProgressBar,
 ) -> Result<SplitResult> {
@@ -168,7 +167,7 @@ fn on_split(
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().context("cannot start the threads")?;
     let parts = problem.parts(split)?;
     let Timed { predictions, scale, seconds_fit, seconds_predict } =
-        pool.install(|| learner.train_and_predict(&parts, problem.classes(), settings))?;
+        pool.install(|| learner.train_and_predict(&parts, problem.classes(), plan))?;
     let scores = Scores::of(&predictions, &parts.test.targets, &scale)?;
     bar.inc(1);
     Ok(SplitResult { scores, seconds_fit, seconds_predict })

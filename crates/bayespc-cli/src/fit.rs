@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use bayespc::model::{Model, ModelSettings};
+use bayespc::model::Model;
 use bayespc_data::Targets;
 use bayespc_experiments::fit_report::{FitReport, Outcome};
 use clap::Args;
@@ -15,7 +15,7 @@ use crate::input::{Part, Parts, Problem, TableArgs};
 use crate::output::{Output, note, print, print_json, two_columns};
 use crate::progress::{Watched, bar};
 use crate::scores::{Predictions, Scores};
-use crate::settings::SettingsArgs;
+use crate::settings::{Plan, SettingsArgs};
 use crate::threads;
 
 /// Note of the model that holds its encoding, as JSON.
@@ -70,18 +70,18 @@ pub struct FitArgs {
 /// Run the command.
 pub fn run(args: &FitArgs) -> Result<()> {
     threads::set(args.threads)?;
-    let settings = args.settings.load()?;
+    let plan = args.settings.plan(args.settings.load()?);
     if !(0.0..1.0).contains(&args.test_fraction) {
         return Err(usage(format!("--test-fraction {} is not in [0, 1)", args.test_fraction)));
     }
     let out = args.out.as_deref().map(Output::create).transpose()?;
     let page = args.report.as_deref().map(Output::create).transpose()?;
     let problem = args.table.load()?;
-    let split = problem.hold_out(args.test_fraction, settings.training.seed)?;
+    let split = problem.hold_out(args.test_fraction, plan.settings.training.seed)?;
     let parts = problem.parts(&split)?;
 
     let start = Instant::now();
-    let model = train(&problem, &parts, &settings)?;
+    let model = train(&problem, &parts, &plan)?;
     let seconds = start.elapsed().as_secs_f64();
 
     let held_out = !split.test.is_empty();
@@ -125,11 +125,11 @@ pub fn run(args: &FitArgs) -> Result<()> {
 }
 
 /// Train under a progress bar, and note what later commands need.
-fn train(problem: &Problem, parts: &Parts, settings: &ModelSettings) -> Result<Model> {
+fn train(problem: &Problem, parts: &Parts, plan: &Plan) -> Result<Model> {
     let targets = parts.train.model_targets(problem.classes());
     let bar = bar("learning", 0);
     let input = parts.train.features.as_ref();
-    let result = Model::fit(input, targets, None, settings, &mut Watched(bar.clone()));
+    let result = plan.fit(input, targets, &mut Watched(bar.clone()));
     bar.finish_and_clear();
     let mut model = result.context("training failed")?;
     let energies: Vec<Vec<_>> = model

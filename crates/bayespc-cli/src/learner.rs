@@ -8,7 +8,7 @@ use bayespc::learners::{
     Backprop, BackpropSettings, BayesByBackprop, BayesByBackpropSettings, Learner, PredictiveCoding,
     PredictiveCodingSettings, RandomFeatures, RandomFeaturesSettings,
 };
-use bayespc::model::{Model, ModelSettings, Unwatched};
+use bayespc::model::{ModelSettings, Unwatched};
 use bayespc::prediction::Method;
 use bayespc::scaling::Standardiser;
 use bayespc::training::{self, Silent, TrainingSettings};
@@ -18,6 +18,7 @@ use faer::Mat;
 
 use crate::input::Parts;
 use crate::scores::Predictions;
+use crate::settings::Plan;
 
 /// What to train.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -70,16 +71,12 @@ impl LearnerArg {
     }
 
     /// Train on one part, predict the other.
-    pub fn train_and_predict(
-        self,
-        parts: &Parts,
-        classes: Option<&[String]>,
-        settings: &ModelSettings,
-    ) -> Result<Timed> {
+    pub fn train_and_predict(self, parts: &Parts, classes: Option<&[String]>, plan: &Plan) -> Result<Timed> {
+        let settings = &plan.settings;
         let (network, seed) = (&settings.network, settings.training.seed);
         let rng = &mut training::init_rng(seed);
         match self {
-            Self::Bpc => train_model(parts, classes, settings),
+            Self::Bpc => train_model(parts, classes, plan),
             Self::Pc => train_learner(parts, classes, settings, |d, k| {
                 PredictiveCoding::<f64>::new(network, &PredictiveCodingSettings::default(), d, k, rng)
             }),
@@ -101,10 +98,10 @@ impl LearnerArg {
     }
 }
 
-fn train_model(parts: &Parts, classes: Option<&[String]>, settings: &ModelSettings) -> Result<Timed> {
+fn train_model(parts: &Parts, classes: Option<&[String]>, plan: &Plan) -> Result<Timed> {
     let start = Instant::now();
     let targets = parts.train.model_targets(classes);
-    let model = Model::fit(parts.train.features.as_ref(), targets, None, settings, &mut Unwatched)?;
+    let model = plan.fit(parts.train.features.as_ref(), targets, &mut Unwatched)?;
     let seconds_fit = start.elapsed().as_secs_f64();
     let start = Instant::now();
     let test = parts.test.features.as_ref();

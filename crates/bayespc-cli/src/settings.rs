@@ -6,8 +6,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use bayespc::model::ModelSettings;
+use bayespc::model::{Model, ModelSettings, Progress, Targets};
+use bayespc::selection::{self, SearchSettings};
 use clap::{Args, ValueEnum};
+use faer::MatRef;
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -28,6 +30,49 @@ pub struct SettingsArgs {
     /// Seed of initial weights, shuffles and the hold-out
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Choose the prior's width and the noise model by held-out density, unless either was set
+    #[arg(long, value_enum, default_value_t = Search::Auto)]
+    pub search: Search,
+}
+
+/// Whether settings are chosen from the training data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Search {
+    /// With the feedback preset, where prior and head are left alone
+    #[default]
+    Auto,
+    /// Never: the settings are used as they are
+    Off,
+}
+
+/// Settings, and whether to choose part of them from the training data.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The settings.
+    pub settings: ModelSettings,
+    /// Choose the prior's width and the noise model first.
+    pub search: bool,
+}
+
+/// Key of the model's note on what the search tried.
+pub const SEARCH_NOTE: &str = "search";
+
+impl Plan {
+    /// Choose what is to be chosen, then fit.
+    pub fn fit(
+        &self,
+        input: MatRef<'_, f64>,
+        targets: Targets<'_>,
+        progress: &mut dyn Progress,
+    ) -> Result<Model> {
+        if !self.search {
+            return Ok(Model::fit(input, targets, None, &self.settings, progress)?);
+        }
+        let choice = selection::choose(input, targets, None, &self.settings, &SearchSettings::default())?;
+        let mut model = Model::fit(input, targets, None, &choice.settings, progress)?;
+        model.notes_mut().insert(SEARCH_NOTE.to_owned(), serde_json::to_string(&choice.candidates)?);
+        Ok(model)
+    }
 }
 
 /// Named settings.
@@ -43,6 +88,15 @@ impl SettingsArgs {
     /// The settings, checked.
     pub fn load(&self) -> Result<ModelSettings> {
         self.load_onto(|preset| preset)
+    }
+
+    /// What to do with `settings`: they are searched where prior and head were left alone.
+    pub fn plan(&self, settings: ModelSettings) -> Plan {
+        let untouched = ModelSettings::default().network;
+        let search = self.search == Search::Auto
+            && self.preset == Preset::Feedback
+            && (&settings.network.prior, &settings.network.head) == (&untouched.prior, &untouched.head);
+        Plan { settings, search }
     }
 
     /// The settings, checked, where `adapt` changes what the preset leaves to file and flags.
@@ -151,13 +205,19 @@ mod tests {
 
     fn load(set: &[&str]) -> Result<ModelSettings> {
         let set = set.iter().map(|&flag| flag.to_owned()).collect();
-        SettingsArgs { preset: Preset::Feedback, config: None, set, seed: None }.load()
+        SettingsArgs { preset: Preset::Feedback, config: None, set, seed: None, search: Search::Auto }.load()
     }
 
     #[test]
     fn without_flags_the_settings_are_the_default() {
         assert_eq!(load(&[]).unwrap(), ModelSettings::default());
-        let paper = SettingsArgs { preset: Preset::Paper, config: None, set: vec![], seed: None };
+        let paper = SettingsArgs {
+            preset: Preset::Paper,
+            config: None,
+            set: vec![],
+            seed: None,
+            search: Search::Auto,
+        };
         assert_eq!(paper.load().unwrap(), ModelSettings::paper());
     }
 
