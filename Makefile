@@ -29,8 +29,10 @@ rust:
 python: ## the package in .venv, its tests, types and examples
 	sh scripts/python-env.sh --dev
 	.venv/bin/ruff check python examples
-	.venv/bin/pyright
-	.venv/bin/python -m pytest -q python
+	.venv/bin/ruff format --check --quiet python examples
+	.venv/bin/pyright --pythonpath .venv/bin/python
+	.venv/bin/python -m pytest -q python/tests
+	.venv/bin/python -m pytest -q --doctest-modules --pyargs bayespc
 
 wheel: ## dist/*.whl
 	sh scripts/python-env.sh
