@@ -185,9 +185,12 @@ impl Network {
             feedback.infer(network, &data, &self.feedback())?;
             let mut post: Vec<Mat<f64>> =
                 network.widths()[1..].iter().map(|&d| Mat::zeros(d, data.len())).collect();
-            for (start, activities) in feedback.inferred() {
-                for (whole, part) in post.iter_mut().zip(&activities.post) {
-                    whole.as_mut().subcols_mut(start, part.ncols()).copy_from(part);
+            let (top, hidden) = post.split_last_mut().expect("a network has a layer");
+            top.copy_from(&feedback.response().targets);
+            for chunk in feedback.chunks() {
+                for ((whole, z), error) in hidden.iter_mut().zip(&chunk.activities().post).zip(chunk.errors())
+                {
+                    whole.as_mut().subcols_mut(chunk.start(), chunk.len()).copy_from(z + error);
                 }
             }
             Ok(post)

@@ -6,6 +6,7 @@
 use std::time::Instant;
 
 use bayespc::data::Dataset;
+use bayespc::inference::FeedbackSettings;
 use bayespc::learners::{Bpc, Learner, Step};
 use bayespc::network::Network;
 use bayespc::{Mat, NetworkSettings, Real, Rule};
@@ -16,10 +17,11 @@ const BATCH: usize = 32;
 const ROUNDS: usize = 9;
 
 /// Median over rounds of the microseconds per step; every round learns other samples of one function.
-fn microseconds<T: Real>(steps: u64) -> bayespc::Result<f64> {
+fn microseconds<T: Real>(steps: u64, refresh_every: u64) -> bayespc::Result<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let network = Network::<T>::new(&NetworkSettings::default(), 6, 1, &mut rng)?;
-    let mut learner = Bpc::new(network, Rule::default())?;
+    let rule = Rule::Feedback(FeedbackSettings { refresh_every, ..FeedbackSettings::default() });
+    let mut learner = Bpc::new(network, rule)?;
     let mut times = Vec::with_capacity(ROUNDS);
     for round in 0..=ROUNDS {
         let input = Mat::from_fn(6, BATCH, |_, _| T::lit(rng.random_range(-1.7..1.7)));
@@ -41,7 +43,11 @@ fn microseconds<T: Real>(steps: u64) -> bayespc::Result<f64> {
 
 fn main() -> bayespc::Result<()> {
     let steps = std::env::args().nth(1).and_then(|text| text.parse().ok()).filter(|&n| n > 0).unwrap_or(200);
-    let (double, single) = (microseconds::<f64>(steps)?, microseconds::<f32>(steps)?);
-    println!("{{\"microseconds_f64\": {double:.2}, \"microseconds_f32\": {single:.2}}}");
+    let (double, single) = (microseconds::<f64>(steps, 1)?, microseconds::<f32>(steps, 1)?);
+    let (every_ten, every_ten_f32) = (microseconds::<f64>(steps, 10)?, microseconds::<f32>(steps, 10)?);
+    println!(
+        "{{\"microseconds_f64\": {double:.2}, \"microseconds_f32\": {single:.2}, \
+         \"microseconds_f64_refresh_10\": {every_ten:.2}, \"microseconds_f32_refresh_10\": {every_ten_f32:.2}}}"
+    );
     Ok(())
 }

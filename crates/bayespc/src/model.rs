@@ -277,7 +277,7 @@ impl Model {
         learner.restore_feedback_state(member.feedback.0.clone(), member.feedback.1)?;
         let steps = training::partial_fit(&mut learner, data, &self.settings.training, self.steps, n_seen)?;
         let feedback = learner.feedback_state();
-        let mut network = learner.into_network();
+        let mut network = learner.into_network()?;
         if matches!(self.settings.rule, Rule::Feedback(_)) {
             learning::settle_stream(&mut network, data, &earlier, data.total_weight() / n_seen)?;
         }
@@ -442,7 +442,7 @@ fn train_member<T: Real>(
     let training = TrainingSettings { seed, ..settings.training.clone() };
     let report = training::fit(&mut learner, data, &training, observer)?;
     let feedback = learner.feedback_state();
-    let network = learner.into_network().to_precision()?;
+    let network = learner.into_network()?.to_precision()?;
     Ok((Member { network, feedback }, report))
 }
 

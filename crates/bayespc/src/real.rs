@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 pub trait Real:
     RealField + Float + Default + std::fmt::Debug + std::fmt::Display + Send + Sync + 'static
 {
+    /// Magnitude below which a number cannot matter beside others; the product of two such is still normal.
+    const DUST: Self;
     /// The literal `x` in this precision.
     fn lit(x: f64) -> Self;
     /// This number as `f64`, exactly.
@@ -17,6 +19,7 @@ pub trait Real:
 }
 
 impl Real for f32 {
+    const DUST: Self = 1e-18;
     #[inline]
     fn lit(x: f64) -> Self {
         x as Self
@@ -28,6 +31,7 @@ impl Real for f32 {
 }
 
 impl Real for f64 {
+    const DUST: Self = 1e-150;
     #[inline]
     fn lit(x: f64) -> Self {
         x

@@ -81,7 +81,7 @@ impl Model {
                 let training = TrainingSettings { seed, ..settings.training.clone() };
                 let report = training::fit(&mut learner, &data, &training, &mut &shared)?;
                 let feedback = learner.feedback_state();
-                let network = learner.into_network().to_precision()?;
+                let network = learner.into_network()?.to_precision()?;
                 Ok((Member { network, feedback }, report))
             })
             .collect::<Result<_>>()?;

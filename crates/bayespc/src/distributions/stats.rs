@@ -12,7 +12,7 @@
 use faer::{Accum, Mat, MatRef, unzip, zip};
 
 use crate::error::{Error, Result};
-use crate::linalg::{mirror_lower, product_into, symmetric_product_into};
+use crate::linalg::{mirror_lower, product_into, symmetric_product_into, update, without_dust};
 
 /// Sums over samples of pre- and post-synaptic outer products (paper Eq. 7).
 #[derive(Clone, Debug, PartialEq)]
@@ -161,8 +161,7 @@ impl NaturalParams {
             (&mut self.post_post, &prior.post_post, &stats.post_post),
         ];
         for (eta, eta0, t) in parts {
-            zip!(eta, eta0, t)
-                .for_each(|unzip!(eta, eta0, t)| *eta = keep * *eta + rate * (*eta0 + scale * *t));
+            update(eta, eta0, t, |eta, eta0, t| without_dust(keep * eta + rate * (eta0 + scale * t)));
         }
         self.count = keep * self.count + rate * (prior.count + scale * stats.count);
         Ok(())

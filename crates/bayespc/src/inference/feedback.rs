@@ -20,7 +20,9 @@ use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::heads::Response;
 use crate::learning::Schedule;
-use crate::linalg::{Cholesky, cast_into, inner, mirror_lower, product_into, symmetric_product_into, trace};
+use crate::linalg::{
+    Cholesky, cast, cast_into, inner, mirror_lower, product_into, symmetric_product_into, trace, without_dust,
+};
 use crate::network::{Activities, Network};
 use crate::real::Real;
 
@@ -46,6 +48,8 @@ pub struct FeedbackSettings {
     pub schedule: Schedule,
     /// Scale batch statistics by N/|B|, so that the posterior represents N samples.
     pub scale_batches: bool,
+    /// k: batches between two refreshes of the hidden layers' V_l and A_l⁻¹. At 1 every step is exact.
+    pub refresh_every: u64,
 }
 
 impl Default for FeedbackSettings {
@@ -57,6 +61,7 @@ impl Default for FeedbackSettings {
             rate: 0.05,
             schedule: Schedule::Cosine { first: 0.3, last: 0.005 },
             scale_batches: true,
+            refresh_every: 1,
         }
     }
 }
@@ -77,6 +82,9 @@ impl FeedbackSettings {
         if !(self.rate > 0.0 && self.rate <= 1.0) {
             return Err(Error::Setting { name: "feedback.rate", value: self.rate, must_be: "in (0, 1]" });
         }
+        if self.refresh_every == 0 {
+            return Err(Error::Setting { name: "feedback.refresh_every", value: 0.0, must_be: "at least 1" });
+        }
         self.schedule.validate()
     }
 }
@@ -87,36 +95,39 @@ pub struct Feedback<T: Real> {
     /// C_1 … C_{L−1}, lower triangles.
     covariance: Vec<Mat<f64>>,
     steps: u64,
-    chunks: Vec<Chunk<T>>,
+    chunks: Vec<FeedbackChunk<T>>,
     activity: Mat<f64>,
     target: Mat<f64>,
     response: Response,
-    damped: Vec<Damped>,
-    inv_damped: Vec<Mat<T>>,
+    damped: Vec<Damped<T>>,
+    refreshed: u64,
 }
 
-/// A_l, and room for its factor and inverse.
+/// A_l with its factor, and A_l⁻¹ where it is kept for several steps.
 #[derive(Clone, Debug)]
-struct Damped {
+struct Damped<T: Real> {
     matrix: Mat<f64>,
     factor: Cholesky,
     root: Mat<f64>,
     inverse: Mat<f64>,
+    working: Mat<T>,
 }
 
-/// The samples of one parallel task.
+/// Activities, feedback and errors of the samples of one parallel task.
 #[derive(Clone, Debug)]
-struct Chunk<T: Real> {
+pub struct FeedbackChunk<T: Real> {
     start: usize,
     activities: Activities<T>,
     /// g_1 … g_L.
     feedback: Vec<Mat<T>>,
-    /// ε_1 … ε_{L−1}, before they are g's images f′ of the same layer.
+    /// ε_1 … ε_{L−1}, times the samples' weights.
     errors: Vec<Mat<T>>,
     /// Mᵀ g with the bias row.
     upstream: Vec<Mat<T>>,
     /// Σ g gᵀ over the chunk.
     outer: Vec<Mat<T>>,
+    /// Room for a solve in f64.
+    wide: Vec<Mat<f64>>,
     weights: Option<Vec<f64>>,
 }
 
@@ -132,7 +143,7 @@ impl<T: Real> Feedback<T> {
             target: Mat::new(),
             response: Response::zeros(0, 0, 0),
             damped: Vec::new(),
-            inv_damped: widths.iter().map(|&d| Mat::zeros(d, d)).collect(),
+            refreshed: 0,
         }
     }
 
@@ -157,7 +168,7 @@ impl<T: Real> Feedback<T> {
         self.steps = steps;
     }
 
-    /// Infer the activities of a batch; they wait in [`Feedback::inferred`] for the M-step.
+    /// Infer the activities of a batch; they wait in [`Feedback::chunks`] for the M-step.
     pub fn infer(
         &mut self,
         network: &Network<T>,
@@ -194,14 +205,17 @@ impl<T: Real> Feedback<T> {
         });
         self.update_covariance(batch, settings)?;
         self.settle_errors(settings, parallel);
-        self.set_targets();
         Ok(())
     }
 
-    /// Inferred activities, a chunk of samples at a time: φ̂_{l−1} in `pre`, targets in `post`, with the
-    /// first sample's number.
-    pub fn inferred(&self) -> impl Iterator<Item = (usize, &Activities<T>)> {
-        self.chunks.iter().map(|chunk| (chunk.start, &chunk.activities))
+    /// What was inferred, a chunk of samples at a time.
+    pub fn chunks(&self) -> &[FeedbackChunk<T>] {
+        &self.chunks
+    }
+
+    /// What the head asks of the output layer for the batch.
+    pub fn response(&self) -> &Response {
+        &self.response
     }
 
     /// Mean squared error of the forward pass on the batch, over the target's own rows.
@@ -217,11 +231,6 @@ impl<T: Real> Feedback<T> {
         square / (d * n) as f64
     }
 
-    /// Weights of the samples in each output block, `n_blocks × n`.
-    pub fn block_weights(&self) -> &Mat<f64> {
-        &self.response.weights
-    }
-
     fn resize(&mut self, network: &Network<T>, batch: &Dataset<'_, T>) {
         let n = batch.len();
         if self.activity.ncols() != n {
@@ -230,8 +239,10 @@ impl<T: Real> Feedback<T> {
             self.activity = Mat::zeros(d_activity, n);
             self.target = Mat::zeros(network.n_targets(), n);
             self.response = Response::zeros(d_activity, network.output().blocks().len(), n);
-            self.chunks =
-                (0..n).step_by(CHUNK).map(|start| Chunk::new(start, &widths, CHUNK.min(n - start))).collect();
+            self.chunks = (0..n)
+                .step_by(CHUNK)
+                .map(|start| FeedbackChunk::new(start, &widths, CHUNK.min(n - start)))
+                .collect();
         }
         for chunk in &mut self.chunks {
             let range = chunk.start..chunk.start + chunk.activities.capacity();
@@ -278,70 +289,123 @@ impl<T: Real> Feedback<T> {
                 let matrix = Mat::<f64>::identity(cov.nrows(), cov.nrows());
                 let factor = Cholesky::new(matrix.as_ref(), "the feedback covariance")?;
                 let (root, inverse) = (matrix.clone(), matrix.clone());
-                self.damped.push(Damped { matrix, factor, root, inverse });
+                self.damped.push(Damped { matrix, factor, root, inverse, working: Mat::new() });
             }
         }
+        // While C is young it changes much: then its inverse is renewed after a quarter of the steps so far.
+        let interval = settings.refresh_every.min(self.steps / 4).max(1);
+        let due = self.refreshed == 0 || self.steps - self.refreshed >= interval;
         for (l, cov) in self.covariance.iter_mut().enumerate() {
-            faer::zip!(&mut *cov).for_each(|faer::unzip!(c)| *c *= 1.0 - rate);
-            for chunk in &self.chunks {
-                faer::zip!(&mut *cov, &chunk.outer[l])
-                    .for_each(|faer::unzip!(c, o)| *c += share * o.as_f64());
-            }
             let d = cov.nrows();
-            let ridge = correction * settings.damping * trace(cov.as_ref()) / d as f64 + 1e-12;
-            let Damped { matrix: damped, factor, root, inverse } = &mut self.damped[l];
-            faer::zip!(&mut *damped, &*cov).for_each(|faer::unzip!(a, c)| *a = correction * *c);
-            for i in 0..d {
-                damped[(i, i)] += ridge;
+            for j in 0..d {
+                let column = &mut cov.col_as_slice_mut(j)[j..];
+                let mut keep = 1.0 - rate;
+                for chunk in &self.chunks {
+                    let outer = &chunk.outer[l].col_as_slice(j)[j..];
+                    for (c, o) in column.iter_mut().zip(outer) {
+                        *c = without_dust(keep * *c + share * o.as_f64());
+                    }
+                    keep = 1.0;
+                }
             }
-            factor.refactor(damped.as_ref(), "the feedback covariance")?;
-            factor.inverse_into(root, inverse);
-            cast_into(&mut self.inv_damped[l], inverse.as_ref());
+            if !due {
+                continue;
+            }
+            let ridge = correction * settings.damping * trace(cov.as_ref()) / d as f64 + 1e-12;
+            let damped = &mut self.damped[l];
+            for j in 0..d {
+                let (to, from) = (&mut damped.matrix.col_as_slice_mut(j)[j..], &cov.col_as_slice(j)[j..]);
+                to.iter_mut().zip(from).for_each(|(a, c)| *a = correction * *c);
+                to[0] += ridge;
+            }
+            damped.factor.refactor(damped.matrix.as_ref(), "the feedback covariance")?;
+            if settings.refresh_every > 1 || self.chunks.len() > 1 {
+                damped.factor.inverse_into(&mut damped.root, &mut damped.inverse);
+                damped.working = cast(damped.inverse.as_ref());
+            } else {
+                damped.working = Mat::new();
+            }
+        }
+        if due {
+            self.refreshed = self.steps;
         }
         Ok(())
     }
 
     /// ε_l = s A_l⁻¹ g_l, shrunk if its root mean square exceeds the trust radius.
     fn settle_errors(&mut self, settings: &FeedbackSettings, parallel: bool) {
-        let inv_damped = &self.inv_damped;
+        let damped = &self.damped;
         for_each_chunk(&mut self.chunks, parallel, |chunk| {
-            for (l, inverse) in inv_damped.iter().enumerate() {
-                product_into(
-                    chunk.errors[l].as_mut(),
-                    Accum::Replace,
-                    inverse.as_ref(),
-                    chunk.feedback[l].as_ref(),
-                    T::lit(settings.gain),
-                );
+            for (l, damped) in damped.iter().enumerate() {
+                chunk.apply_inverse(l, damped);
             }
         });
-        for l in 0..inv_damped.len() {
+        for l in 0..damped.len() {
             let (mut square, mut size) = (0.0, 0.0);
             for chunk in &self.chunks {
                 let (chunk_square, weight) = chunk.squared_error(l);
                 square += chunk_square;
                 size += weight * chunk.errors[l].nrows() as f64;
             }
-            let rms = (square / size).sqrt();
-            let shrink = T::lit((settings.trust / (rms + 1e-30)).min(1.0));
+            let rms = settings.gain * (square / size).sqrt();
+            let shrink = settings.gain * (settings.trust / (rms + 1e-30)).min(1.0);
             for chunk in &mut self.chunks {
-                faer::zip!(&mut chunk.activities.post[l], &chunk.errors[l])
-                    .for_each(|faer::unzip!(z, error)| *z += shrink * *error);
+                for j in 0..chunk.len() {
+                    let factor = T::lit(shrink * chunk.weights.as_ref().map_or(1.0, |w| w[j]));
+                    chunk.errors[l].col_as_slice_mut(j).iter_mut().for_each(|error| *error *= factor);
+                }
             }
-        }
-    }
-
-    fn set_targets(&mut self) {
-        for chunk in &mut self.chunks {
-            let n = chunk.activities.capacity();
-            let last = chunk.activities.post.len() - 1;
-            faer::zip!(&mut chunk.activities.post[last], self.response.targets.subcols(chunk.start, n))
-                .for_each(|faer::unzip!(post, target)| *post = T::lit(*target));
         }
     }
 }
 
-impl<T: Real> Chunk<T> {
+impl<T: Real> FeedbackChunk<T> {
+    /// Number of the first sample.
+    pub fn start(&self) -> usize {
+        self.start
+    }
+
+    /// Number of samples.
+    pub fn len(&self) -> usize {
+        self.activities.capacity()
+    }
+
+    /// There is never a chunk without samples.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Activities of the forward pass: φ̂_{l−1} in `pre`, ẑ_l in `post`.
+    pub fn activities(&self) -> &Activities<T> {
+        &self.activities
+    }
+
+    /// ε_1 … ε_{L−1}, each times the weights of the samples.
+    pub fn errors(&self) -> &[Mat<T>] {
+        &self.errors
+    }
+
+    /// Weights of the samples, unless all are 1.
+    pub fn weights(&self) -> Option<&[f64]> {
+        self.weights.as_deref()
+    }
+
+    /// errors ← A⁻¹ g: by the inverse where it is kept, by the factor otherwise.
+    fn apply_inverse(&mut self, l: usize, damped: &Damped<T>) {
+        let feedback = self.feedback[l].as_ref();
+        if damped.working.nrows() > 0 {
+            let inverse = damped.working.as_ref();
+            product_into(self.errors[l].as_mut(), Accum::Replace, inverse, feedback, T::one());
+        } else {
+            if self.wide[l].ncols() != feedback.ncols() {
+                self.wide[l] = Mat::zeros(feedback.nrows(), feedback.ncols());
+            }
+            cast_into(&mut self.wide[l], feedback);
+            damped.factor.solve_in_place(self.wide[l].as_mut());
+            cast_into(&mut self.errors[l], self.wide[l].as_ref());
+        }
+    }
+
     fn new(start: usize, widths: &[usize], n: usize) -> Self {
         let hidden = &widths[1..widths.len() - 1];
         Self {
@@ -351,6 +415,7 @@ impl<T: Real> Chunk<T> {
             errors: hidden.iter().map(|&d| Mat::zeros(d, n)).collect(),
             upstream: hidden.iter().map(|&d| Mat::zeros(d + 1, n)).collect(),
             outer: hidden.iter().map(|&d| Mat::zeros(d, d)).collect(),
+            wide: hidden.iter().map(|_| Mat::new()).collect(),
             weights: None,
         }
     }
@@ -393,9 +458,9 @@ impl<T: Real> Chunk<T> {
 }
 
 fn for_each_chunk<T: Real>(
-    chunks: &mut [Chunk<T>],
+    chunks: &mut [FeedbackChunk<T>],
     parallel: bool,
-    work: impl Fn(&mut Chunk<T>) + Sync + Send,
+    work: impl Fn(&mut FeedbackChunk<T>) + Sync + Send,
 ) {
     if parallel {
         chunks.par_iter_mut().for_each(work);

@@ -9,7 +9,7 @@ mod relaxation;
 
 pub use clamp::Clamp;
 pub use energy::{energies, layer_energies};
-pub use feedback::{Feedback, FeedbackSettings};
+pub use feedback::{Feedback, FeedbackChunk, FeedbackSettings};
 pub use generative::{Imputed, Parameters, generate, impute};
 pub use optimiser::ActivityOptimiser;
 pub use relaxation::{

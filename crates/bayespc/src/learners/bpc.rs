@@ -9,7 +9,7 @@ use super::{Learner, Step};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::inference::{Clamp, Feedback, FeedbackSettings, Presynaptic, RelaxationSettings, Relaxer};
-use crate::learning::{self, FreeEnergy, Hebbian};
+use crate::learning::{self, Blend, FreeEnergy, Hebbian, NaturalGradient};
 use crate::network::{Activities, Network, PointNetwork};
 use crate::prediction::{self, Method, Predictive};
 use crate::real::Real;
@@ -50,6 +50,7 @@ pub struct Bpc<T: Real> {
     rule: Rule,
     feedback: Feedback<T>,
     hebbian: Hebbian,
+    natural_gradient: NaturalGradient<T>,
 }
 
 impl<T: Real> Bpc<T> {
@@ -65,7 +66,13 @@ impl<T: Real> Bpc<T> {
             }
             network.set_hidden_noise(true);
         }
-        Ok(Self { feedback: Feedback::new(&network), hebbian: Hebbian::new(&network), network, rule })
+        Ok(Self {
+            feedback: Feedback::new(&network),
+            hebbian: Hebbian::new(&network),
+            natural_gradient: NaturalGradient::new(&network),
+            network,
+            rule,
+        })
     }
 
     /// The network as it is now.
@@ -73,9 +80,10 @@ impl<T: Real> Bpc<T> {
         &self.network
     }
 
-    /// Hand over the network.
-    pub fn into_network(self) -> Network<T> {
-        self.network
+    /// Hand over the network, with every natural parameter up to date.
+    pub fn into_network(mut self) -> Result<Network<T>> {
+        self.natural_gradient.settle(&mut self.network)?;
+        Ok(self.network)
     }
 
     /// The rule.
@@ -126,14 +134,21 @@ impl<T: Real> Bpc<T> {
             });
         }
         self.feedback.infer(&self.network, batch, settings)?;
-        self.hebbian.clear();
-        for (start, activities) in self.feedback.inferred() {
-            let n = activities.capacity();
-            let weights = self.feedback.block_weights().subcols(start, n);
-            self.hebbian.accumulate(activities, weights, batch.weights().map(|w| &w[start..start + n]));
-        }
+        let rate = settings.schedule.rate(step.index, step.total);
         let scale = if settings.scale_batches { step.n_total / batch.total_weight() } else { 1.0 };
-        self.hebbian.blend(&mut self.network, settings.schedule.rate(step.index, step.total), scale)?;
+        let chunks = self.feedback.chunks();
+        self.hebbian.clear_output();
+        for chunk in chunks {
+            self.hebbian.accumulate_output(
+                chunk.activities(),
+                self.feedback.response(),
+                chunk.start(),
+                chunk.weights(),
+            );
+        }
+        let blend = Blend { rate, scale };
+        self.natural_gradient.step(&mut self.network, chunks, blend, settings.refresh_every)?;
+        self.hebbian.blend_output(&mut self.network, rate, scale)?;
         Ok(self.feedback.mean_squared_error())
     }
 
@@ -215,7 +230,10 @@ impl<T: Real> Learner<T> for Bpc<T> {
 
     fn finish(&mut self, data: &Dataset<'_, T>) -> Result<()> {
         match self.rule {
-            Rule::Feedback(_) => learning::finalise(&mut self.network, data),
+            Rule::Feedback(_) => {
+                self.natural_gradient.settle(&mut self.network)?;
+                learning::finalise(&mut self.network, data)
+            }
             Rule::Relaxation(_) => Ok(()),
         }
     }

@@ -11,7 +11,8 @@ use faer::{Accum, Mat, MatRef};
 
 use crate::distributions::SufficientStats;
 use crate::error::Result;
-use crate::linalg::{product_into, symmetric_product_into};
+use crate::heads::Response;
+use crate::linalg::{cast_into, product_into, symmetric_product_into};
 use crate::network::{Activities, Network};
 use crate::real::Real;
 
@@ -42,12 +43,13 @@ impl Hebbian {
 
     /// Forget the batch before.
     pub fn clear(&mut self) {
-        for stats in self.hidden.iter_mut().chain(&mut self.output) {
-            stats.pre_pre.fill(0.0);
-            stats.post_pre.fill(0.0);
-            stats.post_post.fill(0.0);
-            stats.count = 0.0;
-        }
+        self.hidden.iter_mut().for_each(clear);
+        self.clear_output();
+    }
+
+    /// Forget the batch before in the output layer alone.
+    pub fn clear_output(&mut self) {
+        self.output.iter_mut().for_each(clear);
     }
 
     /// Add the statistics of inferred activities. `block_weights` (`n_blocks × n`) weighs the samples in
@@ -73,6 +75,34 @@ impl Hebbian {
             stats.count += count;
         }
         let top = self.pre.len() - 1;
+        self.add_output(top, block_weights, sample_weights, count);
+    }
+
+    /// Add the statistics of the output layer alone: φ̂_{L−1} of a chunk of samples, from `start` on in the
+    /// response, and the head's working targets.
+    pub fn accumulate_output<T: Real>(
+        &mut self,
+        activities: &Activities<T>,
+        response: &Response,
+        start: usize,
+        sample_weights: Option<&[f64]>,
+    ) {
+        let top = activities.pre.len() - 1;
+        let n = activities.capacity();
+        self.resize(activities);
+        cast_into(&mut self.pre[top], activities.pre[top].as_ref());
+        self.post[top].copy_from(response.targets.subcols(start, n));
+        let count = sample_weights.map_or(n as f64, |w| w.iter().sum());
+        self.add_output(top, response.weights.subcols(start, n), sample_weights, count);
+    }
+
+    fn add_output(
+        &mut self,
+        top: usize,
+        block_weights: MatRef<'_, f64>,
+        sample_weights: Option<&[f64]>,
+        count: f64,
+    ) {
         let mut start = 0;
         for (b, stats) in self.output.iter_mut().enumerate() {
             let pre = self.pre[top].as_ref();
@@ -106,6 +136,11 @@ impl Hebbian {
         for (layer, stats) in network.hidden_mut().iter_mut().zip(&self.hidden) {
             layer.blend(stats, rate, scale)?;
         }
+        self.blend_output(network, rate, scale)
+    }
+
+    /// Blend the gathered statistics into the output layer alone.
+    pub fn blend_output<T: Real>(&self, network: &mut Network<T>, rate: f64, scale: f64) -> Result<()> {
         network.output_mut().update(|b, block| block.blend(&self.output[b], rate, scale))
     }
 
@@ -120,6 +155,15 @@ impl Hebbian {
     }
 
     fn load<T: Real>(&mut self, activities: &Activities<T>) {
+        self.resize(activities);
+        let copies =
+            self.pre.iter_mut().zip(&activities.pre).chain(self.post.iter_mut().zip(&activities.post));
+        for (copy, source) in copies {
+            cast_into(copy, source.as_ref());
+        }
+    }
+
+    fn resize<T: Real>(&mut self, activities: &Activities<T>) {
         if self.pre.first().is_none_or(|pre| pre.ncols() != activities.capacity()) {
             let like = |parts: &[Mat<T>]| parts.iter().map(|m| Mat::zeros(m.nrows(), m.ncols())).collect();
             self.pre = like(&activities.pre);
@@ -127,12 +171,14 @@ impl Hebbian {
             self.weighted_pre = like(&activities.pre);
             self.weighted_post = like(&activities.post);
         }
-        let copies =
-            self.pre.iter_mut().zip(&activities.pre).chain(self.post.iter_mut().zip(&activities.post));
-        for (copy, source) in copies {
-            faer::zip!(copy, source).for_each(|faer::unzip!(copy, source)| *copy = source.as_f64());
-        }
     }
+}
+
+fn clear(stats: &mut SufficientStats) {
+    stats.pre_pre.fill(0.0);
+    stats.post_pre.fill(0.0);
+    stats.post_post.fill(0.0);
+    stats.count = 0.0;
 }
 
 /// Columns of `source` times their weights, in the top rows of a buffer.

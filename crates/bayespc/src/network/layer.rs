@@ -6,14 +6,15 @@
 //! ```
 //!
 //! During learning only the lower triangles of η₁ and η₃ are kept up to date, and only the mean is derived
-//! from them at every step; [`Layer::posterior`] derives everything else when it is asked for.
+//! from them at every step; [`Layer::posterior`] derives everything else when it is asked for. Where the mean
+//! itself moves (`learning::natural_gradient`), η₂ and η₃ follow from it, η₁ and Ψ⁻¹.
 
-use faer::{Mat, MatRef};
+use faer::{Accum, Mat, MatMut, MatRef};
 use serde::{Deserialize, Serialize};
 
 use crate::distributions::{MatrixNormalWishart, NaturalParams, SufficientStats};
 use crate::error::{Error, Result};
-use crate::linalg::{Cholesky, cast, mirror_lower, scaled_identity};
+use crate::linalg::{Cholesky, cast, cast_into, mirror_lower, product_into, scaled_identity, without_dust};
 use crate::real::Real;
 
 /// Prior of every layer's weights and noise.
@@ -102,6 +103,11 @@ pub struct Layer<T: Real> {
     col_precision_chol: Cholesky,
     mean: Mat<f64>,
     working_mean: Mat<T>,
+    /// Ψ⁻¹ while the mean moves by itself; then η₂ and η₃ are not kept.
+    kept_inv_scale: Option<Mat<f64>>,
+    /// Room for a step of the mean, and for L⁻¹ and η₁⁻¹.
+    step: Mat<f64>,
+    inverse: Option<(Mat<f64>, Mat<f64>)>,
 }
 
 /// What inference needs of a layer, in working precision; computed once per M-step.
@@ -131,6 +137,9 @@ impl<T: Real> Layer<T> {
             col_precision_chol: Cholesky::new(natural.pre_pre.as_ref(), "the column precision")?,
             mean: Mat::zeros(natural.d_post(), natural.d_pre()),
             working_mean: Mat::zeros(natural.d_post(), natural.d_pre()),
+            kept_inv_scale: None,
+            step: Mat::zeros(natural.d_post(), natural.d_pre()),
+            inverse: None,
             prior,
             natural,
         };
@@ -167,6 +176,10 @@ impl<T: Real> Layer<T> {
     pub fn natural(&self) -> NaturalParams {
         let mut natural = self.natural.clone();
         mirror_lower(natural.pre_pre.as_mut());
+        if let Some(inv_scale) = &self.kept_inv_scale {
+            natural.post_pre = &self.mean * &natural.pre_pre;
+            natural.post_post = inv_scale + &natural.post_pre * self.mean.transpose();
+        }
         mirror_lower(natural.post_post.as_mut());
         natural
     }
@@ -174,11 +187,16 @@ impl<T: Real> Layer<T> {
     /// Replace η, as finalisation and loading do.
     pub fn set_natural(&mut self, natural: NaturalParams) -> Result<()> {
         self.natural = natural;
+        self.kept_inv_scale = None;
         self.refresh_mean()
     }
 
     /// η ← (1−κ) η + κ (η⁰ + scale · T), then M.
     pub fn blend(&mut self, stats: &SufficientStats, rate: f64, scale: f64) -> Result<()> {
+        if self.kept_inv_scale.is_some() {
+            self.natural = self.natural();
+            self.kept_inv_scale = None;
+        }
         self.natural.blend(&self.prior, stats, rate, scale)?;
         self.refresh_mean()
     }
@@ -204,14 +222,84 @@ impl<T: Real> Layer<T> {
         })
     }
 
+    /// η₁ ← keep · η₁ + (1−keep) η⁰₁ + `outer` and likewise η₄, with M and Ψ as they are. Only lower triangles
+    /// are read and written.
+    pub(crate) fn absorb(&mut self, outer: &Mat<T>, keep: f64, count: f64) {
+        if self.kept_inv_scale.is_none() {
+            let whole = self.natural();
+            self.kept_inv_scale = Some(whole.post_post - whole.post_pre * self.mean.transpose());
+        }
+        for j in 0..self.d_pre() {
+            let eta = &mut self.natural.pre_pre.col_as_slice_mut(j)[j..];
+            let (prior, outer) = (&self.prior.pre_pre.col_as_slice(j)[j..], &outer.col_as_slice(j)[j..]);
+            for ((eta, prior), outer) in eta.iter_mut().zip(prior).zip(outer) {
+                *eta = without_dust(keep * *eta + (1.0 - keep) * *prior + outer.as_f64());
+            }
+        }
+        self.natural.count = keep * self.natural.count + (1.0 - keep) * self.prior.count + count;
+    }
+
+    /// Factor η₁ anew.
+    pub(crate) fn refactor(&mut self) -> Result<()> {
+        self.col_precision_chol.refactor(self.natural.pre_pre.as_ref(), "the column precision")
+    }
+
+    /// M ← M + (gradient + pull (M⁰ − M) V⁰⁻¹) V by the factor of η₁.
+    pub(crate) fn step_by_solve(&mut self, gradient: &Mat<T>, pull: f64) {
+        cast_into(&mut self.step, gradient.as_ref());
+        self.add_pull(pull);
+        self.col_precision_chol.solve_in_place(self.step.as_mut().transpose_mut());
+        for j in 0..self.d_pre() {
+            let (mean, step) = (self.mean.col_as_slice_mut(j), self.step.col_as_slice(j));
+            mean.iter_mut().zip(step).for_each(|(m, s)| *m = without_dust(*m + *s));
+        }
+        cast_into(&mut self.working_mean, self.mean.as_ref());
+    }
+
+    /// The same by V itself, which is left in `col_cov`; the product is in working precision.
+    pub(crate) fn step_by_inverse(&mut self, gradient: &mut Mat<T>, pull: f64, col_cov: &mut Mat<T>) {
+        let d = self.d_pre();
+        let (root, inverse) = self.inverse.get_or_insert_with(|| (Mat::zeros(d, d), Mat::zeros(d, d)));
+        self.col_precision_chol.inverse_into(root, inverse);
+        cast_into(col_cov, inverse.as_ref());
+        cast_into(&mut self.step, gradient.as_ref());
+        self.add_pull(pull);
+        cast_into(gradient, self.step.as_ref());
+        self.nudge(|mut mean| {
+            product_into(mean.as_mut(), Accum::Add, gradient.as_ref(), col_cov.as_ref(), T::one());
+            faer::zip!(mean).for_each(|faer::unzip!(m)| *m = without_dust(*m));
+        });
+    }
+
+    /// M ← M + pull (M⁰ − M) V⁰⁻¹ V.
+    pub(crate) fn pull_to_prior(&mut self, pull: f64) {
+        self.step_by_solve(&Mat::zeros(self.d_post(), self.d_pre()), pull);
+    }
+
+    /// Change M in working precision.
+    pub(crate) fn nudge(&mut self, change: impl FnOnce(MatMut<'_, T>)) {
+        change(self.working_mean.as_mut());
+        cast_into(&mut self.mean, self.working_mean.as_ref());
+    }
+
+    /// step ← step + pull (η⁰₂ − M V⁰⁻¹), for the diagonal V⁰ of every prior here.
+    fn add_pull(&mut self, pull: f64) {
+        for j in 0..self.d_pre() {
+            let precision = self.prior.pre_pre[(j, j)];
+            let (mean, prior) = (self.mean.col_as_slice(j), self.prior.post_pre.col_as_slice(j));
+            for ((step, mean), prior) in self.step.col_as_slice_mut(j).iter_mut().zip(mean).zip(prior) {
+                *step += pull * (prior - mean * precision);
+            }
+        }
+    }
+
     /// M = η₂ η₁⁻¹ from a fresh factor of η₁.
     fn refresh_mean(&mut self) -> Result<()> {
-        self.col_precision_chol.refactor(self.natural.pre_pre.as_ref(), "the column precision")?;
+        self.refactor()?;
         // Mᵀ = η₁⁻¹ η₂ᵀ, solved in place on the transposed view
         self.mean.copy_from(&self.natural.post_pre);
         self.col_precision_chol.solve_in_place(self.mean.as_mut().transpose_mut());
-        faer::zip!(&mut self.working_mean, &self.mean)
-            .for_each(|faer::unzip!(working, mean)| *working = T::lit(*mean));
+        cast_into(&mut self.working_mean, self.mean.as_ref());
         Ok(())
     }
 }

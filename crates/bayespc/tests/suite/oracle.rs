@@ -65,12 +65,14 @@ fn feedback_rule(rate: f64) -> Rule {
         rate: 0.05,
         schedule: Schedule::Constant { rate },
         scale_batches: true,
+        refresh_every: 1,
     })
 }
 
-/// η, M and ⟨Σ⁻¹⟩ of the first `count` layers.
-fn assert_layers(network: &Network<f64>, expected: &[Value], count: usize) {
-    for (l, (layer, row)) in network.layers().zip(expected).take(count).enumerate() {
+/// η, M and ⟨Σ⁻¹⟩ of some layers.
+fn assert_layers(network: &Network<f64>, expected: &[Value], layers: std::ops::Range<usize>) {
+    let rows = network.layers().zip(expected).enumerate().skip(layers.start).take(layers.len());
+    for (l, (layer, row)) in rows {
         let (found, eta) = (layer.natural(), natural(&row["eta"]));
         let what = |part: &str| format!("{part} of layer {l}");
         assert_close(found.pre_pre.as_ref(), eta.pre_pre.as_ref(), TOLERANCE, &what("η₁"));
@@ -87,7 +89,9 @@ fn assert_layers(network: &Network<f64>, expected: &[Value], count: usize) {
     }
 }
 
-/// η₁, η₂ and M of every layer up to the rows of the mean.
+/// η₁, η₂ and M of every layer up to the rows of the mean. Under the feedback rule a hidden Σ is settled only
+/// at the end of training, so that η₃ of hidden layers is not learned from single batches as it is in the
+/// reference, which discards it then.
 fn assert_weights(network: &Network<f64>, expected: &[Value]) {
     for (l, (layer, row)) in network.layers().zip(expected).enumerate() {
         let eta = row.get("eta").unwrap_or(row);
@@ -133,7 +137,7 @@ fn a_relaxation_step_matches_the_reference_implementation() {
     let mut learner = Bpc::new(network, Rule::Relaxation(settings)).unwrap();
     let data = Dataset::new(x.as_ref(), y.as_ref()).unwrap();
     learner.learn(&data, &step(1, data.len()), &mut rng(0)).unwrap();
-    assert_layers(learner.network(), list(&expected["after_one"]), 3);
+    assert_layers(learner.network(), list(&expected["after_one"]), 0..3);
 }
 
 #[test]
@@ -148,7 +152,8 @@ fn feedback_steps_and_predictions_match_the_reference_implementation() {
         learner.learn(&data, &step(t, data.len()), &mut rng(0)).unwrap();
         if t != 2 {
             let expected = &expected[if t == 1 { "after_one" } else { "after_three" }];
-            assert_layers(learner.network(), list(&expected["layers"]), 3);
+            assert_weights(learner.network(), list(&expected["layers"]));
+            assert_layers(learner.network(), list(&expected["layers"]), 2..3);
             assert_feedback(&learner, expected);
         }
     }
@@ -219,7 +224,6 @@ fn the_variance_node_matches_the_reference_implementation() {
         learner.learn(&data, &step(t, data.len()), &mut rng(0)).unwrap();
         if t != 2 {
             let expected = &expected[if t == 1 { "after_one" } else { "after_three" }];
-            assert_layers(learner.network(), list(&expected["layers"]), 2);
             assert_weights(learner.network(), list(&expected["layers"]));
             assert_feedback(&learner, expected);
             let log_variance = &learner.network().output().blocks()[1];

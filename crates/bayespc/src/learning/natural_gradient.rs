@@ -1,0 +1,438 @@
+//! The M-step of hidden layers under the feedback rule, in its natural-gradient form.
+//!
+//! A hidden target is ẑ + ε with ẑ = M φ, so the blended conjugate update moves the mean by the errors alone:
+//!
+//! ```text
+//! η₁ ← (1−κ) η₁ + κ (V⁰⁻¹ + s Σ φφᵀ)          s = N/|B|
+//! M  ← M + κ (s Σ ε φᵀ + (M⁰ − M) V⁰⁻¹) V ,   V = η₁⁻¹
+//! ```
+//!
+//! That is exact when V is that of the new η₁. Its factor costs more than everything else in a step, and V
+//! changes slowly, so it may be refreshed every k batches: the fixed point stays where it is. In between, φ
+//! waits in a window, η₁ takes the window in one product, the pull to the prior waits too, and V of the last
+//! refresh meets the new sample as if it were the only one (Sherman–Morrison):
+//!
+//! ```text
+//! M ← M + κ s Σ ε (Vφ)ᵀ / (1 + h) ,   h = κ s φᵀVφ / (1−κ)
+//! ```
+//!
+//! Without the divisor a direction of φ never seen before, where V is still the prior's, would be overshot.
+
+use faer::{Accum, Mat, MatMut};
+use rayon::prelude::*;
+
+use crate::error::Result;
+use crate::inference::FeedbackChunk;
+use crate::linalg::{inner, product_into, symmetric_product_into};
+use crate::network::{Layer, Network};
+use crate::real::Real;
+
+/// Most columns a window keeps, unless one batch has more.
+const WINDOW: usize = 4096;
+
+/// Columns of a matrix one parallel task fills: fixed, so that the number of threads cannot change a result.
+const BLOCK: usize = 112;
+
+/// Multiply-adds of a product below which waking a second thread costs more than it saves.
+const PARALLEL_FROM: usize = 4_000_000;
+
+/// State and buffers of the M-step of all hidden layers.
+#[derive(Clone, Debug)]
+pub struct NaturalGradient<T: Real> {
+    layers: Vec<LayerState<T>>,
+    steps: u64,
+    refreshed: u64,
+}
+
+/// κ and s of a step.
+#[derive(Clone, Copy, Debug)]
+pub struct Blend {
+    /// κ.
+    pub rate: f64,
+    /// s = N/|B|, or 1.
+    pub scale: f64,
+}
+
+impl<T: Real> NaturalGradient<T> {
+    /// Nothing learned yet.
+    pub fn new(network: &Network<T>) -> Self {
+        Self { layers: network.hidden().iter().map(LayerState::new).collect(), steps: 0, refreshed: 0 }
+    }
+
+    /// Learn from the errors of a batch; V is refreshed if it is `refresh_every` steps old. While it still
+    /// changes much it is refreshed more often, after a quarter of the steps so far.
+    pub fn step(
+        &mut self,
+        network: &mut Network<T>,
+        chunks: &[FeedbackChunk<T>],
+        blend: Blend,
+        refresh_every: u64,
+    ) -> Result<()> {
+        self.steps += 1;
+        let interval = refresh_every.min(self.steps / 4).max(1);
+        let due = self.refreshed == 0 || self.steps - self.refreshed >= interval;
+        for (l, (layer, state)) in network.hidden_mut().iter_mut().zip(&mut self.layers).enumerate() {
+            state.record(layer, l, chunks, blend);
+            if due {
+                state.exact_step(layer, l, chunks, blend, refresh_every > 1)?;
+            } else {
+                state.stale_step(layer, l, chunks, blend);
+            }
+        }
+        if due {
+            self.refreshed = self.steps;
+        }
+        Ok(())
+    }
+
+    /// Bring η₁ of every layer up to date and apply the pull to the prior that is still waiting.
+    pub fn settle(&mut self, network: &mut Network<T>) -> Result<()> {
+        for (layer, state) in network.hidden_mut().iter_mut().zip(&mut self.layers) {
+            if state.pull > 0.0 {
+                state.absorb(layer);
+                layer.refactor()?;
+                layer.pull_to_prior(std::mem::take(&mut state.pull));
+                state.col_cov = Mat::new();
+            }
+        }
+        self.refreshed = 0;
+        Ok(())
+    }
+}
+
+/// What one layer keeps between refreshes.
+#[derive(Clone, Debug)]
+struct LayerState<T: Real> {
+    /// V of the last refresh; `0 × 0` before the first.
+    col_cov: Mat<T>,
+    /// φ of the batches η₁ has not seen yet, in the first `used` columns, times the root of their weights.
+    window: Mat<T>,
+    used: usize,
+    waiting: Vec<Waiting>,
+    /// Σ κ since the last pull to the prior.
+    pull: f64,
+    /// φφᵀ of the window, lower triangle.
+    outer: Mat<T>,
+    /// κ s Σ ε φᵀ, `d_post × d_pre`.
+    gradient: Mat<T>,
+    /// V φ and κ s ε / (1 + h), per chunk.
+    lifted: Vec<Mat<T>>,
+    weighted: Vec<Mat<T>>,
+}
+
+/// A batch in the window.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    columns: usize,
+    count: f64,
+    blend: Blend,
+}
+
+impl<T: Real> LayerState<T> {
+    fn new(layer: &Layer<T>) -> Self {
+        let (d_post, d_pre) = (layer.d_post(), layer.d_pre());
+        Self {
+            col_cov: Mat::new(),
+            window: Mat::new(),
+            used: 0,
+            waiting: Vec::new(),
+            pull: 0.0,
+            outer: Mat::zeros(d_pre, d_pre),
+            gradient: Mat::zeros(d_post, d_pre),
+            lifted: Vec::new(),
+            weighted: Vec::new(),
+        }
+    }
+
+    /// Keep φ of a batch for η₁.
+    fn record(&mut self, layer: &mut Layer<T>, l: usize, chunks: &[FeedbackChunk<T>], blend: Blend) {
+        let columns: usize = chunks.iter().map(FeedbackChunk::len).sum();
+        if self.used + columns > self.window.ncols() {
+            self.absorb(layer);
+            if columns > self.window.ncols() {
+                self.window = Mat::zeros(layer.d_pre(), columns.max(WINDOW.min(8 * columns)));
+            }
+        }
+        let mut count = 0.0;
+        for chunk in chunks {
+            let n = chunk.len();
+            let mut place = self.window.as_mut().subcols_mut(self.used, n);
+            place.copy_from(&chunk.activities().pre[l]);
+            match chunk.weights() {
+                None => count += n as f64,
+                Some(weights) => {
+                    for (j, &weight) in weights.iter().enumerate() {
+                        let root = T::lit(weight.sqrt());
+                        place.as_mut().col_mut(j).iter_mut().for_each(|x| *x *= root);
+                    }
+                    count += weights.iter().sum::<f64>();
+                }
+            }
+            self.used += n;
+        }
+        self.waiting.push(Waiting { columns, count, blend });
+        self.pull += blend.rate;
+    }
+
+    /// η₁ ← (1−κ) η₁ + κ (V⁰⁻¹ + s φφᵀ) for every batch that waits, in one product; likewise the count.
+    fn absorb(&mut self, layer: &mut Layer<T>) {
+        let Some(last) = self.waiting.last() else { return };
+        let mut keep = 1.0;
+        let mut count = 0.0;
+        let mut alpha = T::one();
+        if self.waiting.len() == 1 {
+            keep = 1.0 - last.blend.rate;
+            let weight = last.blend.rate * last.blend.scale;
+            count = weight * last.count;
+            alpha = T::lit(weight);
+        } else {
+            let mut end = self.used;
+            for waiting in self.waiting.iter().rev() {
+                let weight = keep * waiting.blend.rate * waiting.blend.scale;
+                let root = T::lit(weight.sqrt());
+                for j in end - waiting.columns..end {
+                    self.window.col_as_slice_mut(j).iter_mut().for_each(|x| *x *= root);
+                }
+                end -= waiting.columns;
+                count += weight * waiting.count;
+                keep *= 1.0 - waiting.blend.rate;
+            }
+        }
+        let window = self.window.subcols(0, self.used);
+        let d = window.nrows();
+        if d * d * self.used / 2 < PARALLEL_FROM {
+            symmetric_product_into(self.outer.as_mut(), Accum::Replace, window, window, alpha);
+        } else {
+            for_each_block(self.outer.as_mut(), |start, block| {
+                let width = block.ncols();
+                product_into(
+                    block.subrows_mut(start, d - start),
+                    Accum::Replace,
+                    window.subrows(start, d - start),
+                    window.subrows(start, width).transpose(),
+                    alpha,
+                );
+            });
+        }
+        layer.absorb(&self.outer, keep, count);
+        self.used = 0;
+        self.waiting.clear();
+    }
+
+    /// A step with V of the new η₁: exact.
+    fn exact_step(
+        &mut self,
+        layer: &mut Layer<T>,
+        l: usize,
+        chunks: &[FeedbackChunk<T>],
+        blend: Blend,
+        keep_col_cov: bool,
+    ) -> Result<()> {
+        self.absorb(layer);
+        layer.refactor()?;
+        let alpha = T::lit(blend.rate * blend.scale);
+        let (d_pre, d_post) = (layer.d_pre(), layer.d_post());
+        let parallel = d_pre * d_post * chunks.iter().map(FeedbackChunk::len).sum::<usize>() > PARALLEL_FROM;
+        for_each_block_if(parallel, self.gradient.as_mut(), |start, block| {
+            let width = block.ncols();
+            let mut accum = Accum::Replace;
+            for chunk in chunks {
+                let pre = chunk.activities().pre[l].subrows(start, width);
+                product_into(block.as_mut(), accum, chunk.errors()[l].as_ref(), pre.transpose(), alpha);
+                accum = Accum::Add;
+            }
+        });
+        let pull = std::mem::take(&mut self.pull);
+        if keep_col_cov {
+            if self.col_cov.nrows() != d_pre {
+                self.col_cov = Mat::zeros(d_pre, d_pre);
+            }
+            layer.step_by_inverse(&mut self.gradient, pull, &mut self.col_cov);
+        } else {
+            layer.step_by_solve(&self.gradient, pull);
+        }
+        Ok(())
+    }
+
+    /// A step with V of the last refresh.
+    fn stale_step(&mut self, layer: &mut Layer<T>, l: usize, chunks: &[FeedbackChunk<T>], blend: Blend) {
+        let (d_pre, d_post) = (layer.d_pre(), layer.d_post());
+        let sizes = || chunks.iter().map(FeedbackChunk::len);
+        if !self.lifted.iter().map(Mat::ncols).eq(sizes()) {
+            self.lifted = sizes().map(|n| Mat::zeros(d_pre, n)).collect();
+            self.weighted = sizes().map(|n| Mat::zeros(d_post, n)).collect();
+        }
+        let alpha = blend.rate * blend.scale;
+        let (gain, leverage) = (T::lit(alpha), T::lit(alpha / (1.0 - blend.rate).max(1e-3)));
+        let col_cov = self.col_cov.as_ref();
+        let lift = |((chunk, lifted), weighted): ((&FeedbackChunk<T>, &mut Mat<T>), &mut Mat<T>)| {
+            let pre = chunk.activities().pre[l].as_ref();
+            product_into(lifted.as_mut(), Accum::Replace, col_cov, pre, T::one());
+            for j in 0..chunk.len() {
+                let weight = chunk.weights().map_or(T::one(), |w| T::lit(w[j]));
+                let height = leverage * weight * inner(pre.subcols(j, 1), lifted.subcols(j, 1));
+                let factor = gain / (T::one() + height);
+                let (to, from) = (weighted.col_as_slice_mut(j), chunk.errors()[l].col_as_slice(j));
+                for (to, from) in to.iter_mut().zip(from) {
+                    *to = factor * *from;
+                }
+            }
+        };
+        let work = chunks.iter().zip(&mut self.lifted).zip(&mut self.weighted);
+        if chunks.len() > 1 && d_pre * d_pre * chunks[0].len() > PARALLEL_FROM {
+            chunks.par_iter().zip(&mut self.lifted).zip(&mut self.weighted).for_each(lift);
+        } else {
+            work.for_each(lift);
+        }
+        let parallel = d_pre * d_post * sizes().sum::<usize>() > PARALLEL_FROM;
+        let (lifted, weighted) = (&self.lifted, &self.weighted);
+        layer.nudge(|mean| {
+            for_each_block_if(parallel, mean, |start, block| {
+                let width = block.ncols();
+                for (lifted, weighted) in lifted.iter().zip(weighted) {
+                    let lifted = lifted.subrows(start, width).transpose();
+                    product_into(block.as_mut(), Accum::Add, weighted.as_ref(), lifted, T::one());
+                }
+            });
+        });
+    }
+}
+
+/// Blocks of columns with their first column, in parallel or as one.
+fn for_each_block_if<T: Real>(
+    parallel: bool,
+    mut whole: MatMut<'_, T>,
+    work: impl Fn(usize, &mut MatMut<'_, T>) + Sync,
+) {
+    if parallel {
+        for_each_block(whole, |start, mut block| work(start, &mut block));
+    } else {
+        work(0, &mut whole);
+    }
+}
+
+/// Blocks of columns with their first column, in parallel.
+fn for_each_block<T: Real>(whole: MatMut<'_, T>, work: impl Fn(usize, MatMut<'_, T>) + Sync) {
+    let mut blocks = Vec::with_capacity(whole.ncols().div_ceil(BLOCK));
+    let (mut rest, mut start) = (whole, 0);
+    while rest.ncols() > BLOCK {
+        let (block, after) = rest.split_at_col_mut(BLOCK);
+        blocks.push((start, block));
+        (rest, start) = (after, start + BLOCK);
+    }
+    blocks.push((start, rest));
+    blocks.into_par_iter().for_each(|(start, block)| work(start, block));
+}
+
+#[cfg(test)]
+mod tests {
+    use approx::assert_relative_eq;
+    use rand::{RngExt, SeedableRng};
+
+    use super::*;
+    use crate::data::Dataset;
+    use crate::distributions::SufficientStats;
+    use crate::inference::{Feedback, FeedbackSettings};
+    use crate::network::NetworkSettings;
+
+    /// A network with one hidden layer, and three inferred batches for it.
+    fn setting() -> (Network<f64>, Vec<Vec<FeedbackChunk<f64>>>) {
+        let mut rng = rand::rngs::ChaCha8Rng::seed_from_u64(3);
+        let settings = NetworkSettings { hidden_layer_sizes: vec![5], ..NetworkSettings::default() };
+        let network = Network::new(&settings, 2, 1, &mut rng).unwrap();
+        let mut feedback = Feedback::new(&network);
+        let batches = (0..3)
+            .map(|_| {
+                let input = Mat::from_fn(2, 7, |_, _| rng.random_range(-2.0..2.0));
+                let target = Mat::from_fn(1, 7, |_, j| input[(0, j)] * input[(1, j)]);
+                let data = Dataset::new(input.as_ref(), target.as_ref()).unwrap();
+                feedback.infer(&network, &data, &FeedbackSettings::default()).unwrap();
+                feedback.chunks().to_vec()
+            })
+            .collect();
+        (network, batches)
+    }
+
+    const BLENDS: [Blend; 3] = [
+        Blend { rate: 0.3, scale: 10.0 },
+        Blend { rate: 0.2, scale: 10.0 },
+        Blend { rate: 0.05, scale: 4.0 },
+    ];
+
+    #[test]
+    fn a_window_of_batches_equals_one_blend_after_another() {
+        let (network, batches) = setting();
+        let mut layer = network.hidden()[0].clone();
+        let mut expected = layer.natural();
+        let mut state = LayerState::new(&layer);
+        for (chunks, blend) in batches.iter().zip(BLENDS) {
+            state.record(&mut layer, 0, chunks, blend);
+            let pre = chunks[0].activities().pre[0].as_ref();
+            let stats = SufficientStats::of(pre, Mat::<f64>::zeros(5, 7).as_ref()).unwrap();
+            expected.blend(layer.prior(), &stats, blend.rate, blend.scale).unwrap();
+        }
+        state.absorb(&mut layer);
+        let found = layer.natural();
+        assert_relative_eq!(found.count, expected.count, max_relative = 1e-14);
+        for j in 0..3 {
+            for i in 0..3 {
+                let (found, expected) = (found.pre_pre[(i, j)], expected.pre_pre[(i, j)]);
+                assert_relative_eq!(found, expected, max_relative = 1e-13, epsilon = 1e-13);
+            }
+        }
+    }
+
+    #[test]
+    fn an_exact_step_is_the_blended_conjugate_update_with_or_without_the_inverse() {
+        let (network, batches) = setting();
+        for keep_col_cov in [false, true] {
+            let mut layer = network.hidden()[0].clone();
+            let mut exact = layer.clone();
+            let mut state = LayerState::new(&layer);
+            for (chunks, blend) in batches.iter().zip(BLENDS) {
+                let pre = &chunks[0].activities().pre[0];
+                let post = layer.mean() * pre + &chunks[0].errors()[0];
+                exact
+                    .blend(
+                        &SufficientStats::of(pre.as_ref(), post.as_ref()).unwrap(),
+                        blend.rate,
+                        blend.scale,
+                    )
+                    .unwrap();
+                state.record(&mut layer, 0, chunks, blend);
+                state.exact_step(&mut layer, 0, chunks, blend, keep_col_cov).unwrap();
+                assert!((layer.mean() - exact.mean()).norm_max() < 1e-13);
+            }
+        }
+    }
+
+    #[test]
+    fn a_stale_step_with_one_sample_is_exact_but_for_the_pull_to_the_prior() {
+        let (network, batches) = setting();
+        let mut layer = network.hidden()[0].clone();
+        let mut state = LayerState::new(&layer);
+        let (first, blend) = (&batches[0], BLENDS[0]);
+        state.record(&mut layer, 0, first, blend);
+        state.exact_step(&mut layer, 0, first, blend, true).unwrap();
+
+        let mut rng = rand::rngs::ChaCha8Rng::seed_from_u64(4);
+        let input = Mat::from_fn(2, 1, |_, _| rng.random_range(-2.0..2.0));
+        let target = Mat::from_fn(1, 1, |_, _| 3.0);
+        let data = Dataset::new(input.as_ref(), target.as_ref()).unwrap();
+        let mut feedback = Feedback::new(&network);
+        feedback.infer(&network, &data, &FeedbackSettings::default()).unwrap();
+        let chunks = feedback.chunks();
+
+        // η₁ ← (1−κ) η₁ + κ s φφᵀ, without the prior's share, and the step by its inverse.
+        let (rate, scale) = (0.2, 30.0);
+        let pre = &chunks[0].activities().pre[0];
+        let eta = layer.natural().pre_pre * faer::Scale(1.0 - rate)
+            + pre * pre.transpose() * faer::Scale(rate * scale);
+        let inverse = crate::linalg::Cholesky::new(eta.as_ref(), "η₁").unwrap().inverse();
+        let gradient = &chunks[0].errors()[0] * pre.transpose() * faer::Scale(rate * scale);
+        // V of the last refresh stands for V/(1−κ): the decay of η₁ itself is left to the next refresh.
+        let expected = layer.mean() + gradient * inverse * faer::Scale(1.0 - rate);
+        state.stale_step(&mut layer, 0, chunks, Blend { rate, scale });
+        assert!((layer.mean() - expected).norm_max() < 1e-13);
+    }
+}

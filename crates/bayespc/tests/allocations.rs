@@ -1,0 +1,30 @@
+//! A feedback step allocates nothing for samples, activities or statistics once its buffers exist. It is a
+//! program of its own because counting takes over the allocator.
+
+use bayespc::data::Dataset;
+use bayespc::learners::{Bpc, Learner, Step};
+use bayespc::network::Network;
+use bayespc::{Mat, NetworkSettings, Rule};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+
+#[test]
+fn a_feedback_step_allocates_only_a_list_of_layers_and_the_scratch_of_factorisations() {
+    let mut rng = ChaCha8Rng::seed_from_u64(0);
+    let network = Network::<f64>::new(&NetworkSettings::default(), 6, 1, &mut rng).unwrap();
+    let mut learner = Bpc::new(network, Rule::default()).unwrap();
+    let input = Mat::from_fn(6, 32, |i, j| ((i + 7 * j) as f64).sin());
+    let target = Mat::from_fn(1, 32, |_, j| (j as f64).cos());
+    let batch = Dataset::new(input.as_ref(), target.as_ref()).unwrap();
+    let mut learn = |index| {
+        let step = Step { index, total: Some(100), n_total: 320.0, full_batch: false };
+        learner.learn(&batch, &step, &mut rng).unwrap();
+    };
+    (1..=5).for_each(&mut learn);
+    let info = allocation_counter::measure(|| learn(6));
+    // The list of the three layers' means, and what faer asks for: five Cholesky factors need scratch of a
+    // block of columns each. A single activity of this batch would be 50 × 32 numbers.
+    let activity = 50 * 32 * size_of::<f64>() as u64;
+    assert!(info.count_total <= 12, "{} allocations", info.count_total);
+    assert!(info.bytes_max < activity, "{} bytes at once", info.bytes_max);
+}
