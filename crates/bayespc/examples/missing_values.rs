@@ -38,7 +38,7 @@ fn main() -> bayespc::Result<()> {
     let data = Dataset::with_missing(x_seen.as_ref(), y_seen.as_ref())?;
     let training = TrainingSettings { epochs: 30, batch_size: None, ..TrainingSettings::default() };
     fit(&mut learner, &data, &training, &mut Silent)?;
-    let network = learner.into_network();
+    let network = learner.into_network()?;
 
     let filled = impute(&network, x_seen.as_ref(), y_seen.as_ref(), 1.0)?;
     let lost = (0..n).flat_map(|j| (0..4).map(move |i| (i, j))).filter(|&at| y_seen[at].is_nan());
