@@ -2,12 +2,18 @@
 
 use bayespc::Real;
 use bayespc::Result;
+use bayespc::data::Dataset;
 use bayespc::heads::HeadSettings;
 use bayespc::learners::{
     Backprop, BackpropSettings, BayesByBackprop, BayesByBackpropSettings, Bpc, Learner, PredictiveCoding,
     PredictiveCodingSettings, Rule,
 };
+use bayespc::linalg::cast;
+use bayespc::model::{ModelSettings, Targets};
 use bayespc::network::{Network, NetworkSettings, PriorSettings};
+use bayespc::selection::{self, SearchSettings};
+use bayespc::training::TrainingSettings;
+use faer::Mat;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +44,31 @@ pub struct BpcSettings {
 }
 
 impl LearnerSettings {
+    /// The same learner with the prior's width and the noise model that suit the training data, as the command
+    /// chooses them; other learners have nothing to choose.
+    pub fn searched<T: Real>(
+        &self,
+        network: &NetworkSettings,
+        training: &TrainingSettings,
+        train: &Dataset<'_, T>,
+    ) -> Result<Self> {
+        let Self::Bpc(settings) = self else { return Ok(self.clone()) };
+        let network =
+            NetworkSettings { prior: settings.prior.clone(), head: settings.head.clone(), ..network.clone() };
+        let model = ModelSettings {
+            network,
+            rule: settings.rule.clone(),
+            training: training.clone(),
+            ..ModelSettings::default()
+        };
+        let targets: Mat<f64> = cast(train.target());
+        let targets = Targets::Values(targets.as_ref());
+        let choice =
+            selection::choose(train.input(), targets, train.weights(), &model, &SearchSettings::default())?;
+        let NetworkSettings { prior, head, .. } = choice.settings.network;
+        Ok(Self::Bpc(BpcSettings { rule: settings.rule.clone(), prior, head }))
+    }
+
     /// A learner at its start.
     pub fn start<T: Real>(
         &self,

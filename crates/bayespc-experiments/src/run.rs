@@ -98,8 +98,13 @@ fn train<T: Real>(
         ..TrainingSettings::default()
     };
     let train = Dataset::new(task.train.0.as_ref(), task.train.1.as_ref()).map_err(learning(&name))?;
-    let mut learner = spec
-        .learner
+    let start = Instant::now();
+    let chosen = if spec.search {
+        spec.learner.searched(&run.network(), &settings, &train).map_err(learning(&name))?
+    } else {
+        spec.learner.clone()
+    };
+    let mut learner = chosen
         .start::<T>(
             &run.network(),
             train.input().nrows(),
@@ -111,7 +116,6 @@ fn train<T: Real>(
     if run.measure == Measure::Curve {
         recorder.measure(0, &learner).map_err(learning(&name))?;
     }
-    let start = Instant::now();
     training::fit(&mut learner, &train, &settings, &mut recorder).map_err(learning(&name))?;
     let seconds = start.elapsed().as_secs_f64();
     let mut records = recorder.records;

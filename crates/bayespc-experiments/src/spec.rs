@@ -84,6 +84,9 @@ pub struct LearnerSpec {
     pub method: Method,
     /// Epochs, where they differ from the run's.
     pub epochs: Option<usize>,
+    /// Choose the prior's width and the noise model from the training data, for Bayesian predictive coding.
+    #[serde(default)]
+    pub search: bool,
     /// Batch size, where it differs from the run's; never given to a full-batch run.
     pub batch_size: Option<usize>,
 }

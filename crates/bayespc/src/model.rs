@@ -36,6 +36,8 @@ pub struct ModelSettings {
     pub method: Method,
     /// Networks in the ensemble.
     pub members: usize,
+    /// τ: class probabilities are those of the one-hot codes' densities to the power 1/τ, normalised.
+    pub temperature: f64,
     /// Working precision of activities.
     pub precision: Precision,
 }
@@ -48,6 +50,7 @@ impl Default for ModelSettings {
             training: TrainingSettings::default(),
             method: Method::default(),
             members: 1,
+            temperature: 1.0,
             precision: Precision::default(),
         }
     }
@@ -72,6 +75,10 @@ impl ModelSettings {
         self.method.validate()?;
         if self.members == 0 {
             return Err(Error::Setting { name: "members", value: 0.0, must_be: "at least 1" });
+        }
+        if !(self.temperature.is_finite() && self.temperature > 0.0) {
+            let must_be = "positive and finite";
+            return Err(Error::Setting { name: "temperature", value: self.temperature, must_be });
         }
         Ok(())
     }
@@ -195,7 +202,7 @@ impl Model {
             task: targets.task(),
             input_scaling,
             target_scaling,
-            temperature: 1.0,
+            temperature: settings.temperature,
             members,
             steps: reports.iter().map(|r| r.steps).max().unwrap_or(0),
             n_seen: weights.map_or(input.ncols() as f64, |w| w.iter().sum()),
@@ -232,7 +239,7 @@ impl Model {
             task: targets.task(),
             input_scaling,
             target_scaling,
-            temperature: 1.0,
+            temperature: settings.temperature,
             members,
             steps: 0,
             n_seen: 0.0,

@@ -1,8 +1,9 @@
-//! Choosing the prior scale and the noise model from training data.
+//! Choosing the prior scale, the noise model and the temperature of class probabilities from training data.
 //!
 //! V⁰ is the one setting that matters: too wide overfits, too narrow underfits. Every candidate trains one
 //! network on four fifths of the samples (at most [`SearchSettings::max_rows`] of them, so that the cost is
-//! bounded) and is scored by the mean log density of the rest; the best is used for the fit on all samples.
+//! bounded) and is scored by the mean log density of the rest. One hold-out is a noisy judge: the best few are
+//! judged again on others, and the best average is used for the fit on all samples.
 
 use faer::{Mat, MatRef};
 use rand::seq::SliceRandom;
@@ -13,7 +14,7 @@ use crate::error::Result;
 use crate::heads::{HeadSettings, VarianceNode};
 use crate::learners::Rule;
 use crate::model::{Model, ModelSettings, Targets, Unwatched};
-use crate::prediction::stream;
+use crate::prediction::{Predictive, stream};
 use crate::real::Real;
 
 /// Fewer samples than this cannot choose anything.
@@ -21,6 +22,9 @@ const MIN_ROWS: usize = 20;
 
 /// Stream of the seed that holds samples out.
 const HOLD_OUT_STREAM: u64 = 3;
+
+/// Range of log τ.
+const TEMPERATURES: (f64, f64) = (-3.0, 6.0);
 
 /// What to try.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,11 +38,22 @@ pub struct SearchSettings {
     pub fraction: f64,
     /// Samples used at most.
     pub max_rows: usize,
+    /// How many of the best candidates are judged again.
+    pub finalists: usize,
+    /// Hold-outs in all; the first judges every candidate.
+    pub rounds: usize,
 }
 
 impl Default for SearchSettings {
     fn default() -> Self {
-        Self { col_vars: vec![0.1, 0.3, 1.0, 3.0, 10.0, 30.0], noise: true, fraction: 0.2, max_rows: 2000 }
+        Self {
+            col_vars: vec![0.1, 0.3, 1.0, 3.0, 10.0, 30.0],
+            noise: true,
+            fraction: 0.2,
+            max_rows: 2000,
+            finalists: 4,
+            rounds: 3,
+        }
     }
 }
 
@@ -49,8 +64,12 @@ pub struct Candidate {
     pub col_var: f64,
     /// With a variance node?
     pub variance_node: bool,
-    /// Mean log density of the held-out samples; none if it could not be trained.
+    /// Mean log density of the held-out samples, over all rounds it was in; none if it could not be trained.
     pub density: Option<f64>,
+    /// Rounds it was in.
+    pub rounds: usize,
+    /// Temperature of class probabilities that suits the held-out samples best; 1 for regression.
+    pub temperature: f64,
 }
 
 /// The settings chosen, and all that was tried.
@@ -70,23 +89,59 @@ pub fn choose<S: Real>(
     settings: &ModelSettings,
     search: &SearchSettings,
 ) -> Result<Choice> {
-    let mut order: Vec<usize> = (0..input.ncols()).collect();
-    order.shuffle(&mut stream(settings.training.seed, HOLD_OUT_STREAM));
-    order.truncate(search.max_rows.max(MIN_ROWS));
-    let held_out = (order.len() as f64 * search.fraction).round() as usize;
-    if order.len() < MIN_ROWS || held_out == 0 || held_out == order.len() || targets.len() != input.ncols() {
+    let n = input.ncols().min(search.max_rows.max(MIN_ROWS));
+    let held_out = (n as f64 * search.fraction).round() as usize;
+    if n < MIN_ROWS || held_out == 0 || held_out == n || targets.len() != input.ncols() {
         return Ok(Choice { settings: settings.clone(), candidates: Vec::new() });
     }
-    let (test, train) = order.split_at(held_out);
-    let pick = |rows: &[usize]| Mat::from_fn(input.nrows(), rows.len(), |i, j| input[(i, rows[j])]);
-    let (train_input, test_input) = (pick(train), pick(test));
-    let (train_targets, test_targets) = (targets.select(train), targets.select(test));
-    let train_weights: Option<Vec<f64>> = weights.map(|w| train.iter().map(|&row| w[row]).collect());
-    let heads: &[bool] = match (&targets, &settings.rule) {
+    let tried = candidates(&targets, settings, search);
+    let mut judged: Vec<Judged> = vec![Judged::default(); tried.len()];
+    let mut running: Vec<usize> = (0..tried.len()).collect();
+    for round in 0..search.rounds.max(1) {
+        let hold_out =
+            HoldOut::new(input, &targets, weights, settings.training.seed, round as u64, n, held_out);
+        let scores: Vec<Option<(f64, f64)>> = running
+            .par_iter()
+            // A candidate that cannot be trained is out of the race; the final fit reports what is wrong.
+            .map(|&c| hold_out.score(&tried[c].0).ok().filter(|(density, _)| density.is_finite()))
+            .collect();
+        for (&c, score) in running.iter().zip(scores) {
+            judged[c].add(score);
+        }
+        running.retain(|&c| judged[c].density().is_some());
+        // A stable sort: among equals the narrower prior and the simpler noise come first.
+        running.sort_by(|&a, &b| f64::total_cmp(&judged[b].mean(), &judged[a].mean()));
+        running.truncate(search.finalists.max(1));
+    }
+    let report = |(judged, (_, col_var, node)): (&Judged, &(ModelSettings, f64, bool))| Candidate {
+        col_var: *col_var,
+        variance_node: *node,
+        density: judged.density(),
+        rounds: judged.rounds,
+        temperature: judged.temperature(),
+    };
+    let chosen = match running.first() {
+        None => settings.clone(),
+        Some(&best) => ModelSettings {
+            members: settings.members,
+            temperature: judged[best].temperature(),
+            ..tried[best].0.clone()
+        },
+    };
+    Ok(Choice { settings: chosen, candidates: judged.iter().zip(&tried).map(report).collect() })
+}
+
+/// Every combination of prior and head to try, with one member.
+fn candidates(
+    targets: &Targets<'_>,
+    settings: &ModelSettings,
+    search: &SearchSettings,
+) -> Vec<(ModelSettings, f64, bool)> {
+    let heads: &[bool] = match (targets, &settings.rule) {
         (Targets::Values(_), Rule::Feedback(_)) if search.noise => &[false, true],
         _ => &[false],
     };
-    let tried: Vec<(ModelSettings, f64, bool)> = heads
+    heads
         .iter()
         .flat_map(|&node| search.col_vars.iter().map(move |&col_var| (col_var, node)))
         .map(|(col_var, node)| {
@@ -97,36 +152,112 @@ pub fn choose<S: Real>(
             }
             (candidate, col_var, node)
         })
-        .collect();
-    let candidates: Vec<Candidate> = tried
-        .par_iter()
-        .map(|(candidate, col_var, node)| {
-            // A candidate that cannot be trained is out of the race; the final fit reports what is wrong.
-            let density = score(
-                &train_input,
-                &train_targets,
-                train_weights.as_deref(),
-                &test_input,
-                &test_targets,
-                candidate,
-            );
-            Candidate {
-                col_var: *col_var,
-                variance_node: *node,
-                density: density.ok().filter(|d| d.is_finite()),
+        .collect()
+}
+
+/// Scores of one candidate so far.
+#[derive(Clone, Debug, Default)]
+struct Judged {
+    density: f64,
+    log_temperature: f64,
+    rounds: usize,
+    failed: bool,
+}
+
+impl Judged {
+    fn add(&mut self, score: Option<(f64, f64)>) {
+        match score {
+            None => self.failed = true,
+            Some((density, temperature)) => {
+                self.density += density;
+                self.log_temperature += temperature.ln();
+                self.rounds += 1;
             }
-        })
-        .collect();
-    let best = candidates
-        .iter()
-        .zip(&tried)
-        .filter_map(|(candidate, (settings, ..))| Some((candidate.density?, settings)))
-        .fold(None, |best: Option<(f64, &ModelSettings)>, next| match best {
-            Some(best) if best.0 >= next.0 => Some(best),
-            _ => Some(next),
-        });
-    let chosen = best.map_or_else(|| settings.clone(), |(_, chosen)| chosen.clone());
-    Ok(Choice { settings: ModelSettings { members: settings.members, ..chosen }, candidates })
+        }
+    }
+
+    fn mean(&self) -> f64 {
+        self.density / self.rounds.max(1) as f64
+    }
+
+    fn density(&self) -> Option<f64> {
+        (!self.failed && self.rounds > 0).then(|| self.mean())
+    }
+
+    /// Geometric mean over the rounds.
+    fn temperature(&self) -> f64 {
+        (self.log_temperature / self.rounds.max(1) as f64).exp()
+    }
+}
+
+/// One division of the samples into those to train on and those to judge by.
+struct HoldOut<S: Real> {
+    train: (Mat<S>, Selected),
+    train_weights: Option<Vec<f64>>,
+    test: (Mat<S>, Selected),
+}
+
+impl<S: Real> HoldOut<S> {
+    fn new(
+        input: MatRef<'_, S>,
+        targets: &Targets<'_>,
+        weights: Option<&[f64]>,
+        seed: u64,
+        round: u64,
+        n: usize,
+        held_out: usize,
+    ) -> Self {
+        let mut order: Vec<usize> = (0..input.ncols()).collect();
+        order.shuffle(&mut stream(seed, HOLD_OUT_STREAM + (round << 32)));
+        order.truncate(n);
+        let (test, train) = order.split_at(held_out);
+        let pick = |rows: &[usize]| Mat::from_fn(input.nrows(), rows.len(), |i, j| input[(i, rows[j])]);
+        Self {
+            train: (pick(train), targets.select(train)),
+            train_weights: weights.map(|w| train.iter().map(|&row| w[row]).collect()),
+            test: (pick(test), targets.select(test)),
+        }
+    }
+
+    /// Mean log density of the held-out samples, and the temperature it was reached with.
+    fn score(&self, settings: &ModelSettings) -> Result<(f64, f64)> {
+        let (input, targets) = &self.train;
+        let weights = self.train_weights.as_deref();
+        let model = Model::fit(input.as_ref(), targets.view(), weights, settings, &mut Unwatched)?;
+        let predictive = model.predict(self.test.0.as_ref())?;
+        match &self.test.1 {
+            Selected::Values(values) => {
+                Ok((crate::metrics::log_predictive_density(&predictive, values.as_ref())?, 1.0))
+            }
+            Selected::Classes(labels, _) => best_temperature(&predictive, labels),
+        }
+    }
+}
+
+/// The temperature of class probabilities with the best mean log likelihood: golden section on log τ, which
+/// is where the softmax has one maximum.
+fn best_temperature(predictive: &Predictive, labels: &[usize]) -> Result<(f64, f64)> {
+    let likelihood = |log_temperature: f64| -> Result<f64> {
+        let probabilities = predictive.class_probabilities(log_temperature.exp())?;
+        Ok(-crate::metrics::negative_log_likelihood(probabilities.as_ref(), labels)?)
+    };
+    let golden = 0.5 * (5f64.sqrt() - 1.0);
+    let (mut low, mut high) = TEMPERATURES;
+    let (mut left, mut right) = (high - golden * (high - low), low + golden * (high - low));
+    let (mut at_left, mut at_right) = (likelihood(left)?, likelihood(right)?);
+    while high - low > 0.01 {
+        if at_left >= at_right {
+            (high, right, at_right) = (right, left, at_left);
+            left = high - golden * (high - low);
+            at_left = likelihood(left)?;
+        } else {
+            (low, left, at_left) = (left, right, at_right);
+            right = low + golden * (high - low);
+            at_right = likelihood(right)?;
+        }
+    }
+    let best = 0.5 * (low + high);
+    Ok((likelihood(best)?, best.exp()))
 }
 
 /// Targets of some of the samples.
@@ -160,27 +291,6 @@ impl Targets<'_> {
             Self::Classes { labels, classes } => {
                 Selected::Classes(rows.iter().map(|&row| labels[row]).collect(), classes)
             }
-        }
-    }
-}
-
-fn score<S: Real>(
-    train_input: &Mat<S>,
-    train_targets: &Selected,
-    train_weights: Option<&[f64]>,
-    test_input: &Mat<S>,
-    test_targets: &Selected,
-    settings: &ModelSettings,
-) -> Result<f64> {
-    let model =
-        Model::fit(train_input.as_ref(), train_targets.view(), train_weights, settings, &mut Unwatched)?;
-    match test_targets {
-        Selected::Values(values) => {
-            crate::metrics::log_predictive_density(&model.predict(test_input.as_ref())?, values.as_ref())
-        }
-        Selected::Classes(labels, _) => {
-            let probabilities = model.predict_probabilities(test_input.as_ref())?;
-            Ok(-crate::metrics::negative_log_likelihood(probabilities.as_ref(), labels)?)
         }
     }
 }
@@ -228,6 +338,39 @@ mod tests {
     #[test]
     fn the_same_seed_makes_the_same_choice() {
         assert_eq!(chosen(2, 0.3).candidates, chosen(2, 0.3).candidates);
+    }
+
+    #[test]
+    fn the_first_hold_out_judges_all_and_the_best_are_judged_again() {
+        let (x, y) = task(1, 0.1);
+        let mut settings = ModelSettings::default();
+        settings.training.epochs = 10;
+        let search = SearchSettings { finalists: 2, rounds: 3, ..SearchSettings::default() };
+        let choice = choose(x.as_ref(), Targets::Values(y.as_ref()), None, &settings, &search).unwrap();
+        let rounds: Vec<usize> = choice.candidates.iter().map(|candidate| candidate.rounds).collect();
+        assert_eq!(rounds.iter().filter(|&&r| r == 3).count(), 2);
+        assert_eq!(rounds.iter().filter(|&&r| r == 1).count(), 10);
+        let finalists = choice.candidates.iter().filter(|candidate| candidate.rounds == 3);
+        let best = finalists.max_by(|a, b| a.density.unwrap().total_cmp(&b.density.unwrap())).unwrap();
+        assert_eq!(choice.settings.network.prior.col_var, best.col_var);
+    }
+
+    #[test]
+    fn the_temperature_is_where_the_held_out_likelihood_is_flat() {
+        let mut rng = stream(6, 0);
+        let x = Mat::from_fn(2, 200, |_, _| 2.0 * rng.random::<f64>() - 1.0);
+        let labels: Vec<usize> =
+            (0..200).map(|j| usize::from(x[(0, j)] + 0.5 * rng.random::<f64>() > 0.25)).collect();
+        let targets = Targets::Classes { labels: &labels, classes: 2 };
+        let mut settings = ModelSettings::default();
+        settings.training.epochs = 10;
+        let model = Model::fit(x.as_ref(), targets, None, &settings, &mut Unwatched).unwrap();
+        let predictive = model.predict(x.as_ref()).unwrap();
+        let (likelihood, temperature) = best_temperature(&predictive, &labels).unwrap();
+        for factor in [0.9, 1.1] {
+            let other = predictive.class_probabilities(factor * temperature).unwrap();
+            assert!(-crate::metrics::negative_log_likelihood(other.as_ref(), &labels).unwrap() < likelihood);
+        }
     }
 
     #[test]

@@ -58,14 +58,7 @@ impl MatrixNormalWishart {
     pub fn from_natural(natural: &NaturalParams) -> Result<Self> {
         let col_precision_chol = Cholesky::new(natural.pre_pre.as_ref(), "the column precision")?;
         let mean = col_precision_chol.solve(natural.post_pre.transpose()).transpose().to_owned();
-        let mut inv_scale = symmetrised((&natural.post_post - &mean * natural.post_pre.transpose()).as_ref());
-        // The difference cancels when the fit is exact to rounding; what is left of the diagonal cannot be
-        // trusted below a few units in the last place of its terms.
-        for i in 0..inv_scale.nrows() {
-            let floor = 8.0 * f64::EPSILON * natural.post_post[(i, i)].abs();
-            inv_scale[(i, i)] = inv_scale[(i, i)].max(floor);
-        }
-        let noise = Wishart::from_inv_scale(inv_scale, natural.dof())?;
+        let noise = noise(&natural.post_post, &natural.post_pre, mean.as_ref(), natural.dof())?;
         Ok(Self { mean, col_precision: symmetrised(natural.pre_pre.as_ref()), col_precision_chol, noise })
     }
 
@@ -238,4 +231,21 @@ impl MatrixNormalWishart {
         self.col_precision_chol.solve_upper_in_place(transposed.as_mut());
         LayerDraw { weights: &self.mean + transposed.transpose(), precision }
     }
+}
+
+/// Σ⁻¹ ~ Wishart(Ψ, ν) of natural parameters whose mean M = η₂ η₁⁻¹ is known: Ψ⁻¹ = η₃ − M η₂ᵀ.
+pub(crate) fn noise(
+    post_post: &Mat<f64>,
+    post_pre: &Mat<f64>,
+    mean: MatRef<'_, f64>,
+    dof: f64,
+) -> Result<Wishart> {
+    let mut inv_scale = symmetrised((post_post - mean * post_pre.transpose()).as_ref());
+    // The difference cancels when the fit is exact to rounding; what is left of the diagonal cannot be
+    // trusted below a few units in the last place of its terms.
+    for i in 0..inv_scale.nrows() {
+        let floor = 8.0 * f64::EPSILON * post_post[(i, i)].abs();
+        inv_scale[(i, i)] = inv_scale[(i, i)].max(floor);
+    }
+    Wishart::from_inv_scale(inv_scale, dof)
 }

@@ -9,6 +9,7 @@ pub mod wishart;
 
 pub use matrix_normal::MatrixNormal;
 pub(crate) use matrix_normal::standard_normal;
+pub(crate) use matrix_normal_wishart::noise;
 pub use matrix_normal_wishart::{LayerDraw, MatrixNormalWishart};
 pub use stats::{NaturalParams, SufficientStats};
 pub use student_t::MultivariateT;

@@ -122,7 +122,7 @@ pub struct FeedbackChunk<T: Real> {
     feedback: Vec<Mat<T>>,
     /// ε_1 … ε_{L−1}, times the samples' weights.
     errors: Vec<Mat<T>>,
-    /// Mᵀ g with the bias row.
+    /// Mᵀ g without the bias row.
     upstream: Vec<Mat<T>>,
     /// Σ g gᵀ over the chunk.
     outer: Vec<Mat<T>>,
@@ -189,17 +189,16 @@ impl<T: Real> Feedback<T> {
         for_each_chunk(&mut self.chunks, parallel, |chunk| {
             for l in (0..last).rev() {
                 let (below, above) = chunk.feedback.split_at_mut(l + 1);
+                let without_bias = means[l + 1].subcols(0, below[l].nrows());
                 product_into(
                     chunk.upstream[l].as_mut(),
                     Accum::Replace,
-                    means[l + 1].transpose(),
+                    without_bias.transpose(),
                     above[0].as_ref(),
                     T::one(),
                 );
-                let d = below[l].nrows();
                 activation.derivative_into(chunk.activities.post[l].as_ref(), below[l].as_mut());
-                faer::zip!(&mut below[l], chunk.upstream[l].subrows(0, d))
-                    .for_each(|faer::unzip!(g, up)| *g *= *up);
+                faer::zip!(&mut below[l], &chunk.upstream[l]).for_each(|faer::unzip!(g, up)| *g *= *up);
                 chunk.sum_outer(l);
             }
         });
@@ -413,7 +412,7 @@ impl<T: Real> FeedbackChunk<T> {
             activities: Activities::new(widths, n),
             feedback: widths[1..].iter().map(|&d| Mat::zeros(d, n)).collect(),
             errors: hidden.iter().map(|&d| Mat::zeros(d, n)).collect(),
-            upstream: hidden.iter().map(|&d| Mat::zeros(d + 1, n)).collect(),
+            upstream: hidden.iter().map(|&d| Mat::zeros(d, n)).collect(),
             outer: hidden.iter().map(|&d| Mat::zeros(d, d)).collect(),
             wide: hidden.iter().map(|_| Mat::new()).collect(),
             weights: None,

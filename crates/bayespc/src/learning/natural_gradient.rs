@@ -36,6 +36,15 @@ const BLOCK: usize = 112;
 /// Multiply-adds of a product below which waking a second thread costs more than it saves.
 const PARALLEL_FROM: usize = 4_000_000;
 
+/// Rows of the matrices that products fill or read here come in multiples of this, the rest zero. faer packs a
+/// last, partial vector of rows without clearing what is beside it; subnormal remains of other products there
+/// can slow a product forty times.
+const LANES: usize = 16;
+
+fn padded(rows: usize) -> usize {
+    rows.next_multiple_of(LANES)
+}
+
 /// State and buffers of the M-step of all hidden layers.
 #[derive(Clone, Debug)]
 pub struct NaturalGradient<T: Real> {
@@ -137,7 +146,7 @@ impl<T: Real> LayerState<T> {
             used: 0,
             waiting: Vec::new(),
             pull: 0.0,
-            outer: Mat::zeros(d_pre, d_pre),
+            outer: Mat::zeros(padded(d_pre), padded(d_pre)),
             gradient: Mat::zeros(d_post, d_pre),
             lifted: Vec::new(),
             weighted: Vec::new(),
@@ -150,13 +159,13 @@ impl<T: Real> LayerState<T> {
         if self.used + columns > self.window.ncols() {
             self.absorb(layer);
             if columns > self.window.ncols() {
-                self.window = Mat::zeros(layer.d_pre(), columns.max(WINDOW.min(8 * columns)));
+                self.window = Mat::zeros(padded(layer.d_pre()), columns.max(WINDOW.min(8 * columns)));
             }
         }
         let mut count = 0.0;
         for chunk in chunks {
             let n = chunk.len();
-            let mut place = self.window.as_mut().subcols_mut(self.used, n);
+            let mut place = self.window.as_mut().submatrix_mut(0, self.used, layer.d_pre(), n);
             place.copy_from(&chunk.activities().pre[l]);
             match chunk.weights() {
                 None => count += n as f64,
@@ -244,8 +253,8 @@ impl<T: Real> LayerState<T> {
         });
         let pull = std::mem::take(&mut self.pull);
         if keep_col_cov {
-            if self.col_cov.nrows() != d_pre {
-                self.col_cov = Mat::zeros(d_pre, d_pre);
+            if self.col_cov.nrows() == 0 {
+                self.col_cov = Mat::zeros(padded(d_pre), d_pre);
             }
             layer.step_by_inverse(&mut self.gradient, pull, &mut self.col_cov);
         } else {
@@ -259,7 +268,7 @@ impl<T: Real> LayerState<T> {
         let (d_pre, d_post) = (layer.d_pre(), layer.d_post());
         let sizes = || chunks.iter().map(FeedbackChunk::len);
         if !self.lifted.iter().map(Mat::ncols).eq(sizes()) {
-            self.lifted = sizes().map(|n| Mat::zeros(d_pre, n)).collect();
+            self.lifted = sizes().map(|n| Mat::zeros(padded(d_pre), n)).collect();
             self.weighted = sizes().map(|n| Mat::zeros(d_post, n)).collect();
         }
         let alpha = blend.rate * blend.scale;
@@ -270,7 +279,7 @@ impl<T: Real> LayerState<T> {
             product_into(lifted.as_mut(), Accum::Replace, col_cov, pre, T::one());
             for j in 0..chunk.len() {
                 let weight = chunk.weights().map_or(T::one(), |w| T::lit(w[j]));
-                let height = leverage * weight * inner(pre.subcols(j, 1), lifted.subcols(j, 1));
+                let height = leverage * weight * inner(pre.subcols(j, 1), lifted.submatrix(0, j, d_pre, 1));
                 let factor = gain / (T::one() + height);
                 let (to, from) = (weighted.col_as_slice_mut(j), chunk.errors()[l].col_as_slice(j));
                 for (to, from) in to.iter_mut().zip(from) {

@@ -12,7 +12,7 @@
 use faer::{Accum, Mat, MatMut, MatRef};
 use serde::{Deserialize, Serialize};
 
-use crate::distributions::{MatrixNormalWishart, NaturalParams, SufficientStats};
+use crate::distributions::{MatrixNormalWishart, NaturalParams, SufficientStats, Wishart, noise};
 use crate::error::{Error, Result};
 use crate::linalg::{Cholesky, cast, cast_into, mirror_lower, product_into, scaled_identity, without_dust};
 use crate::real::Real;
@@ -203,7 +203,16 @@ impl<T: Real> Layer<T> {
 
     /// The posterior as a distribution.
     pub fn posterior(&self) -> Result<MatrixNormalWishart> {
-        MatrixNormalWishart::from_natural(&self.natural())
+        match &self.kept_inv_scale {
+            None => MatrixNormalWishart::from_natural(&self.natural()),
+            // Ψ⁻¹ is known as it is: taking it from η₃ would lose it to cancellation.
+            Some(inv_scale) => {
+                let mut col_precision = self.natural.pre_pre.clone();
+                mirror_lower(col_precision.as_mut());
+                let (mean, dof) = (self.mean.clone(), self.natural.dof());
+                MatrixNormalWishart::new(mean, col_precision, inv_scale.clone(), dof)
+            }
+        }
     }
 
     /// The prior as a distribution.
@@ -213,12 +222,18 @@ impl<T: Real> Layer<T> {
 
     /// M, ⟨Σ⁻¹⟩ and, if asked for, V in working precision (`0 × 0` otherwise).
     pub fn expectations(&self, with_col_cov: bool) -> Result<Expectations<T>> {
-        let posterior = self.posterior()?;
-        let col_cov = if with_col_cov { cast(posterior.col_cov().as_ref()) } else { Mat::new() };
+        let noise = match &self.kept_inv_scale {
+            Some(inv_scale) => Wishart::from_inv_scale(inv_scale.clone(), self.natural.dof())?,
+            None => {
+                let mut post_post = self.natural.post_post.clone();
+                mirror_lower(post_post.as_mut());
+                noise(&post_post, &self.natural.post_pre, self.mean.as_ref(), self.natural.dof())?
+            }
+        };
         Ok(Expectations {
             mean: self.working_mean.clone(),
-            precision: cast(posterior.expected_precision().as_ref()),
-            col_cov,
+            precision: cast(noise.expected_precision().as_ref()),
+            col_cov: if with_col_cov { cast(self.col_precision_chol.inverse().as_ref()) } else { Mat::new() },
         })
     }
 
@@ -256,17 +271,18 @@ impl<T: Real> Layer<T> {
         cast_into(&mut self.working_mean, self.mean.as_ref());
     }
 
-    /// The same by V itself, which is left in `col_cov`; the product is in working precision.
+    /// The same by V itself, which is left in the first rows of `col_cov`; the product is in working precision.
     pub(crate) fn step_by_inverse(&mut self, gradient: &mut Mat<T>, pull: f64, col_cov: &mut Mat<T>) {
         let d = self.d_pre();
         let (root, inverse) = self.inverse.get_or_insert_with(|| (Mat::zeros(d, d), Mat::zeros(d, d)));
         self.col_precision_chol.inverse_into(root, inverse);
-        cast_into(col_cov, inverse.as_ref());
+        faer::zip!(col_cov.as_mut().subrows_mut(0, d), inverse.as_ref())
+            .for_each(|faer::unzip!(v, inverse)| *v = T::lit(*inverse));
         cast_into(&mut self.step, gradient.as_ref());
         self.add_pull(pull);
         cast_into(gradient, self.step.as_ref());
         self.nudge(|mut mean| {
-            product_into(mean.as_mut(), Accum::Add, gradient.as_ref(), col_cov.as_ref(), T::one());
+            product_into(mean.as_mut(), Accum::Add, gradient.as_ref(), col_cov.subrows(0, d), T::one());
             faer::zip!(mean).for_each(|faer::unzip!(m)| *m = without_dust(*m));
         });
     }
