@@ -34,9 +34,11 @@ python: ## the package in .venv, its tests, types and examples
 	.venv/bin/python -m pytest -q python/tests
 	.venv/bin/python -m pytest -q --doctest-modules --pyargs bayespc
 
-wheel: ## dist/*.whl
+wheel: ## dist/*.whl, tried in a fresh environment
 	sh scripts/python-env.sh
+	rm -f dist/bayespc-*.whl
 	.venv/bin/maturin build --release --quiet --interpreter .venv/bin/python --out dist
+	sh scripts/check_wheel.sh dist/bayespc-*.whl
 
 figures: ## every figure and table of the paper; hours without QUICK=1
 	cargo run --release --quiet -p bayespc-cli -- reproduce all --out $(OUT) $(if $(QUICK),--quick)

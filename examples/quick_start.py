@@ -1,8 +1,9 @@
 """Quick start: fit, predict with uncertainty, save and load.
 
-Run with ``python examples/quick_start.py``.
+Run with ``python examples/quick_start.py``; BAYESPC_QUICK=1 cuts training short, to try the script only.
 """
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -13,12 +14,14 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 import bayespc
 from bayespc import BPCClassifier, BPCRegressor
 
+epochs = 3 if os.environ.get("BAYESPC_QUICK") else 100
+
 # A regressor, like any of scikit-learn's.
 X, y = load_diabetes(return_X_y=True, as_frame=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 # The prior is the one setting worth a search.
 search = GridSearchCV(
-    BPCRegressor(max_iter=30, random_state=0), {"prior_scale": [0.01, 0.1, 1.0]}, scoring="r2", cv=3
+    BPCRegressor(max_iter=min(30, epochs), random_state=0), {"prior_scale": [0.01, 0.1, 1.0]}, scoring="r2", cv=3
 )
 model = search.fit(X_train, y_train).best_estimator_
 print(f"diabetes: prior_scale = {model.prior_scale}, R² = {model.score(X_test, y_test):.2f}")
@@ -44,7 +47,7 @@ print(f"{model.ood_score(far)[0]:.2f} far outside it")
 iris = load_iris()
 labels = iris.target_names[iris.target]
 X_train, X_test, y_train, y_test = train_test_split(iris.data, labels, random_state=0, stratify=labels)
-classifier = BPCClassifier(random_state=0).fit(X_train, y_train)
+classifier = BPCClassifier(max_iter=epochs, random_state=0).fit(X_train, y_train)
 print(f"iris: accuracy {classifier.score(X_test, y_test):.2f}; first flower:", end=" ")
 probabilities = classifier.predict_proba(X_test[:1])[0].round(3)
 print(dict(zip(classifier.classes_.tolist(), probabilities.tolist(), strict=True)))

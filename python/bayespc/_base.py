@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _core
 from ._progress import ProgressBar
-from ._settings import METHODS, choice, method_settings, model_settings
+from ._settings import METHODS, choice, method_params, method_settings, model_settings
 from ._validation import Array, ArrayLike, Samples, checked_samples, seed_of
 
 Targets = npt.NDArray[np.float64] | npt.NDArray[np.int64]
@@ -75,7 +75,7 @@ class BPCEstimator(BaseEstimator):
         self.model_, interrupted = fitted
         self._read_reports()
         # Whoever interrupts wants to go on, not to wait for one more pass over the data.
-        self.free_energy_ = float("nan") if interrupted else self._free_energy(X, target)
+        self.free_energy_ = float("nan") if interrupted else self._free_energy(X, target, weights)
         if interrupted:
             warnings.warn("Training interrupted by user.", stacklevel=3)
         elif self.early_stopping and self.n_iter_ == self.max_iter:
@@ -94,7 +94,7 @@ class BPCEstimator(BaseEstimator):
             self.loss_curve_, self.validation_scores_, self.n_iter_ = [], [], 0
         self.model_ = self.model_.partial_fit(X, target, classes, weights)
         self.n_iter_ += 1
-        self.free_energy_ = self._free_energy(X, target)
+        self.free_energy_ = self._free_energy(X, target, weights)
         return self
 
     def _read_reports(self) -> None:
@@ -108,8 +108,8 @@ class BPCEstimator(BaseEstimator):
         self.validation_scores_ = [score for _, score in reports[0]["validation"]] if reports else []
         self.n_iter_ = max((report["epochs"] for report in reports), default=0)
 
-    def _free_energy(self, X: Samples, target: Targets) -> float:
-        parts = self.model_.free_energy(X, target, self._n_classes())
+    def _free_energy(self, X: Samples, target: Targets, weights: Array | None) -> float:
+        parts = self.model_.free_energy(X, target, self._n_classes(), weights)
         totals: Array = (parts[..., 0] - parts[..., 1]).sum(axis=1)
         return float(totals.mean())
 
@@ -119,8 +119,13 @@ class BPCEstimator(BaseEstimator):
         return self.model_.predict(samples, json.dumps(self._method(method)))
 
     def _method(self, method: str | None = None) -> Any:
-        seed = json.loads(self.model_.settings)["training"]["seed"]
-        return method_settings(self.method if method is None else method, self.n_draws, seed)
+        settings = json.loads(self.model_.settings)
+        asked = method_settings(
+            self.method if method is None else method, self.n_draws, settings["training"]["seed"]
+        )
+        # What the keywords cannot say, such as the seed of the draws, is as the model was fitted.
+        own = settings["method"]
+        return own if method_params(own) == method_params(asked) else asked
 
     def _uncertain_method(self) -> str:
         """Return the way to predict, or the linearised one if that knows no epistemic uncertainty."""
@@ -191,7 +196,7 @@ class BPCEstimator(BaseEstimator):
         notes = dict(self.model_.notes)
         notes["python"] = json.dumps(self._notes())
         notes.setdefault("encoding", json.dumps(self._encoding()))
-        bytes_ = self.model_.with_notes(notes).to_bytes()
+        bytes_ = self.model_.with_notes(notes).with_method(json.dumps(self._method())).to_bytes()
         target = Path(path)
         draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         try:

@@ -72,7 +72,7 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         Held-out log densities of the first member, if `early_stopping`.
     free_energy_ : float
         Variational free energy in nats of all layers at their forward activities, mean over members, on the
-        data given last, each sample counted once; lower is better between models of the same data.
+        data given last, samples counted by their weights; lower is better between models of the same data.
         NaN if training was interrupted.
     model_ : bayespc._core.Model
         The fitted model.

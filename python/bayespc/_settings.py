@@ -57,6 +57,14 @@ def method_settings(method: object, n_draws: object, seed: int) -> Any:
             return name
 
 
+def method_params(method: Any) -> Settings:
+    """Return the keywords of an estimator that ask for a way to predict."""
+    if isinstance(method, str):
+        return {"method": method}
+    name, details = next(iter(cast("dict[str, Any]", method).items()))
+    return {"method": name, "n_draws": details["draws"]} if "draws" in details else {"method": name}
+
+
 def rule_settings(rule: object) -> Settings:
     """Return the core's settings of an inference rule, given by name or as a mapping."""
     if isinstance(rule, Mapping):
@@ -103,7 +111,7 @@ def model_settings(params: Mapping[str, Any], seed: int) -> Settings:
 
 def estimator_params(settings: Settings) -> Settings:
     """Return the parameters of an estimator that would give these settings: the way back, for `load`."""
-    network, training, method = settings["network"], settings["training"], settings["method"]
+    network, training = settings["network"], settings["training"]
     stopping = training["patience"] is not None
     rule = settings["rule"]
     named = {name: json.loads(_core.rule_settings(name)) for name in RULES}
@@ -115,7 +123,6 @@ def estimator_params(settings: Settings) -> Settings:
         "rule": next((name for name, known in named.items() if known == rule), rule),
         "max_iter": training["epochs"],
         "n_members": settings["members"],
-        "method": method if isinstance(method, str) else next(iter(method)),
         "early_stopping": stopping,
         "precision": {short: name for name, short in PRECISIONS.items()}[settings["precision"]],
         "random_state": training["seed"],
@@ -127,6 +134,4 @@ def estimator_params(settings: Settings) -> Settings:
             "validation_fraction": training["validation_fraction"],
             "n_iter_no_change": training["patience"],
         }
-    if isinstance(method, dict) and "monte_carlo" in method:
-        params["n_draws"] = method["monte_carlo"]["draws"]
-    return params
+    return params | method_params(settings["method"])

@@ -165,3 +165,15 @@ def test_ensemble_is_the_mixture_of_its_members(curve):
     single = BPCRegressor(hidden_layer_sizes=(10,), max_iter=20, random_state=0).fit(X, y)
     assert pair.decompose(X).epistemic.mean() > 0
     assert not np.allclose(pair.predict(X), single.predict(X))
+
+
+@pytest.mark.parametrize("batch_size", [1000, 32])
+def test_the_free_energy_counts_a_sample_by_its_weight(curve, batch_size):
+    X, y = curve
+    counts = np.arange(len(X)) % 3
+    model = BPCRegressor((4,), max_iter=3, batch_size=batch_size, random_state=0)
+    weighted = model.fit(X, y, sample_weight=counts)
+    X, y = np.repeat(X, counts, axis=0), np.repeat(y, counts)
+    expected = weighted.model_.free_energy(X, y[:, None], 0)
+    total = float((expected[..., 0] - expected[..., 1]).sum())
+    np.testing.assert_allclose(weighted.free_energy_, total, rtol=1e-10)

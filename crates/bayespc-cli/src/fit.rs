@@ -133,7 +133,7 @@ fn train(problem: &Problem, parts: &Parts, plan: &Plan) -> Result<Model> {
     bar.finish_and_clear();
     let mut model = result.context("training failed")?;
     let energies: Vec<Vec<_>> = model
-        .free_energy(input, targets)?
+        .free_energy(input, targets, None)?
         .iter()
         .map(|member| member.iter().map(|f| (f.complexity, f.expected_log_likelihood)).collect())
         .collect();

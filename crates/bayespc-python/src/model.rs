@@ -170,16 +170,19 @@ impl Model {
     }
 
     /// Complexity and expected log-likelihood of every member's layers, shape `(members, layers, 2)`.
+    #[pyo3(signature = (x, y, classes, weights=None))]
     fn free_energy(
         &self,
         py: Python<'_>,
         x: Samples<'_>,
         y: TargetArray<'_>,
         classes: usize,
+        weights: Option<PyReadonlyArray1<'_, f64>>,
     ) -> PyResult<Py<PyArray3<f64>>> {
         let labels = labels(&y)?;
         let targets = targets(&y, &labels, classes)?;
-        let members = with_samples!(x, |input| py.detach(|| self.inner.free_energy(input, targets)));
+        let weights = weights.as_ref().map(values).transpose()?;
+        let members = with_samples!(x, |input| py.detach(|| self.inner.free_energy(input, targets, weights)));
         let members = members.map_err(refused)?;
         let layers = members.first().ok_or_else(|| refused(Error::NotFitted))?.len();
         let tables: Vec<_> = members
@@ -286,5 +289,12 @@ impl Model {
         let mut inner = self.inner.clone();
         *inner.notes_mut() = notes;
         Self { inner }
+    }
+
+    /// The same model that predicts by this method, given as JSON.
+    fn with_method(&self, method: &str) -> PyResult<Self> {
+        let mut inner = self.inner.clone();
+        inner.set_method(parse("method", method)?).map_err(refused)?;
+        Ok(Self { inner })
     }
 }

@@ -15,12 +15,14 @@ use crate::data::{Dataset, one_hot};
 use crate::error::{Error, Result};
 use crate::learners::{Bpc, Rule};
 use crate::learning::{self, FreeEnergy};
-use crate::linalg::cast;
 use crate::network::{Network, NetworkSettings};
 use crate::prediction::{self, Method, Predictive};
 use crate::real::{Precision, Real};
 use crate::scaling::Standardiser;
 use crate::training::{self, Control, Observer, TrainingReport, TrainingSettings};
+
+/// Samples whose free energy is taken at a time.
+const CHUNK: usize = 4096;
 
 /// Everything that can be set about a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -127,13 +129,28 @@ impl Targets<'_> {
         }
     }
 
-    pub(crate) fn scaled(&self, scaling: &Standardiser) -> Result<Mat<f64>> {
+    fn scaled<T: Real>(&self, scaling: &Standardiser) -> Result<Mat<T>> {
         match *self {
             Self::Values(values) => {
                 crate::data::check_finite("target", values)?;
-                scaling.apply(values)
+                scaling.apply_as(values)
             }
             Self::Classes { labels, classes } => one_hot(labels, classes),
+        }
+    }
+
+    /// The targets of samples `start..start + n`.
+    fn subset(self, start: usize, n: usize) -> Self {
+        match self {
+            Self::Values(values) => Self::Values(values.subcols(start, n)),
+            Self::Classes { labels, classes } => Self::Classes { labels: &labels[start..start + n], classes },
+        }
+    }
+
+    fn n_samples(&self) -> usize {
+        match self {
+            Self::Values(values) => values.ncols(),
+            Self::Classes { labels, .. } => labels.len(),
         }
     }
 }
@@ -162,6 +179,19 @@ pub struct Member {
     pub feedback: (Vec<Mat<f64>>, u64),
 }
 
+impl Member {
+    fn of<T: Real>(learner: Bpc<T>) -> Result<Self> {
+        let feedback = learner.feedback_state();
+        Ok(Self { network: learner.into_network()?.to_precision()?, feedback })
+    }
+
+    fn learner<T: Real>(&self, rule: &Rule) -> Result<Bpc<T>> {
+        let mut learner = Bpc::new(self.network.to_precision()?, rule.clone())?;
+        learner.restore_feedback_state(self.feedback.0.clone(), self.feedback.1)?;
+        Ok(learner)
+    }
+}
+
 /// A fitted model.
 #[derive(Clone, Debug)]
 pub struct Model {
@@ -186,28 +216,28 @@ impl Model {
         settings: &ModelSettings,
         progress: &mut dyn Progress,
     ) -> Result<Self> {
+        Self::untrained(input, targets, weights, settings)?.train(input, targets, weights, progress)
+    }
+
+    /// The scaling of this data, and no members.
+    fn untrained<S: Real>(
+        input: MatRef<'_, S>,
+        targets: Targets<'_>,
+        weights: Option<&[f64]>,
+        settings: &ModelSettings,
+    ) -> Result<Self> {
         settings.validate()?;
-        let input_scaling = fit_scaling("input", input, weights)?;
-        let target_scaling = targets.scaling(weights)?;
-        let target = targets.scaled(&target_scaling)?;
-        let input = input_scaling.apply(input)?;
-        let (members, reports) = match settings.precision {
-            Precision::F64 => train::<f64>(&cast(input.as_ref()), &target, weights, settings, progress)?,
-            Precision::F32 => {
-                train::<f32>(&cast(input.as_ref()), &cast(target.as_ref()), weights, settings, progress)?
-            }
-        };
         Ok(Self {
             settings: settings.clone(),
             task: targets.task(),
-            input_scaling,
-            target_scaling,
+            input_scaling: fit_scaling("input", input, weights)?,
+            target_scaling: targets.scaling(weights)?,
             temperature: settings.temperature,
-            members,
-            steps: reports.iter().map(|r| r.steps).max().unwrap_or(0),
-            n_seen: weights.map_or(input.ncols() as f64, |w| w.iter().sum()),
+            members: Vec::new(),
+            steps: 0,
+            n_seen: 0.0,
             notes: BTreeMap::new(),
-            reports,
+            reports: Vec::new(),
         })
     }
 
@@ -218,34 +248,63 @@ impl Model {
         targets: Targets<'_>,
         settings: &ModelSettings,
     ) -> Result<Self> {
-        settings.validate()?;
-        let input_scaling = fit_scaling("input", input, None)?;
-        let target_scaling = targets.scaling(None)?;
-        let members = (0..settings.members)
+        let mut model = Self::untrained(input, targets, None, settings)?;
+        model.members = (0..settings.members)
+            .map(|m| Member::of(model.new_learner::<f64>(member_seed(settings.training.seed, m))?))
+            .collect::<Result<_>>()?;
+        Ok(model)
+    }
+
+    fn new_learner<T: Real>(&self, seed: u64) -> Result<Bpc<T>> {
+        let mut rng = training::init_rng(seed);
+        let network = Network::new(&self.settings.network, self.n_features(), self.n_targets(), &mut rng)?;
+        Bpc::new(network, self.settings.rule.clone())
+    }
+
+    /// Train all members on this data only, in parallel: from where they are, or from the start if there
+    /// are none yet.
+    pub(crate) fn train<S: Real>(
+        mut self,
+        input: MatRef<'_, S>,
+        targets: Targets<'_>,
+        weights: Option<&[f64]>,
+        progress: &mut dyn Progress,
+    ) -> Result<Self> {
+        let trained = match self.settings.precision {
+            Precision::F64 => self.trained::<S, f64>(input, targets, weights, progress)?,
+            Precision::F32 => self.trained::<S, f32>(input, targets, weights, progress)?,
+        };
+        (self.members, self.reports) = trained.into_iter().unzip();
+        self.steps = self.reports.iter().map(|r| r.steps).max().unwrap_or(0);
+        self.n_seen = weights.map_or(input.ncols() as f64, |w| w.iter().sum());
+        Ok(self)
+    }
+
+    fn trained<S: Real, T: Real>(
+        &self,
+        input: MatRef<'_, S>,
+        targets: Targets<'_>,
+        weights: Option<&[f64]>,
+        progress: &mut dyn Progress,
+    ) -> Result<Vec<(Member, TrainingReport)>> {
+        let target: Mat<T> = targets.scaled(&self.target_scaling)?;
+        // The only copy of the input: standardised, in the working precision.
+        let input: Mat<T> = self.input_scaling.apply_as(input)?;
+        let data = dataset(&input, &target, weights)?;
+        let shared = SharedProgress::new(progress, self.settings.members);
+        (0..self.settings.members)
+            .into_par_iter()
             .map(|m| {
-                let mut rng = training::init_rng(member_seed(settings.training.seed, m));
-                let network = Network::<f64>::new(
-                    &settings.network,
-                    input_scaling.dim(),
-                    target_scaling.dim(),
-                    &mut rng,
-                )?;
-                let feedback = Bpc::new(network.clone(), settings.rule.clone())?.feedback_state();
-                Ok(Member { network, feedback })
+                let seed = member_seed(self.settings.training.seed, m);
+                let mut learner = match self.members.get(m) {
+                    Some(member) => member.learner(&self.settings.rule)?,
+                    None => self.new_learner::<T>(seed)?,
+                };
+                let training = TrainingSettings { seed, ..self.settings.training.clone() };
+                let report = training::fit(&mut learner, &data, &training, &mut &shared)?;
+                Ok((Member::of(learner)?, report))
             })
-            .collect::<Result<Vec<_>>>()?;
-        Ok(Self {
-            settings: settings.clone(),
-            task: targets.task(),
-            input_scaling,
-            target_scaling,
-            temperature: settings.temperature,
-            members,
-            steps: 0,
-            n_seen: 0.0,
-            notes: BTreeMap::new(),
-            reports: Vec::new(),
-        })
+            .collect()
     }
 
     /// Learn from more data: one pass, with the scaling of the first data and one schedule over all calls.
@@ -260,12 +319,9 @@ impl Model {
             return Err(Error::Conflict { first: "these targets", second: "the task of the first fit" });
         }
         self.check_input(input)?;
-        let target = targets.scaled(&self.target_scaling)?;
-        let input: Mat<f64> = cast(self.input_scaling.apply(input)?.as_ref());
-        let mut data = Dataset::new(input.as_ref(), target.as_ref())?;
-        if let Some(weights) = weights {
-            data = data.with_weights(weights)?;
-        }
+        let target: Mat<f64> = targets.scaled(&self.target_scaling)?;
+        let input: Mat<f64> = self.input_scaling.apply_as(input)?;
+        let data = dataset(&input, &target, weights)?;
         let n_seen = self.n_seen + data.total_weight();
         let continued: Vec<(Member, u64)> = self
             .members
@@ -299,20 +355,28 @@ impl Model {
     /// Predict by another method.
     pub fn predict_by<S: Real>(&self, input: MatRef<'_, S>, method: Method) -> Result<Predictive> {
         self.check_input(input)?;
-        let input = self.input_scaling.apply(input)?;
-        let members = self
-            .members
-            .iter()
-            .map(|member| match self.settings.precision {
-                Precision::F64 => prediction::predict(&member.network, cast(input.as_ref()).as_ref(), method),
-                Precision::F32 => prediction::predict(
-                    &member.network.to_precision::<f32>()?,
-                    cast(input.as_ref()).as_ref(),
-                    method,
-                ),
-            })
-            .collect::<Result<Vec<_>>>()?;
+        let members: Vec<Predictive> = match self.settings.precision {
+            Precision::F64 => {
+                let input = self.input_scaling.apply_as::<S, f64>(input)?;
+                let one = |member: &Member| prediction::predict(&member.network, input.as_ref(), method);
+                self.members.iter().map(one).collect::<Result<_>>()?
+            }
+            Precision::F32 => {
+                let input = self.input_scaling.apply_as::<S, f32>(input)?;
+                let one = |member: &Member| {
+                    prediction::predict(&member.network.to_precision()?, input.as_ref(), method)
+                };
+                self.members.iter().map(one).collect::<Result<_>>()?
+            }
+        };
         Predictive::mixture(members)?.unscale(&self.target_scaling.offset, &self.target_scaling.scale)
+    }
+
+    /// Predict by this method from now on.
+    pub fn set_method(&mut self, method: Method) -> Result<()> {
+        method.validate()?;
+        self.settings.method = method;
+        Ok(())
     }
 
     /// Class probabilities, `K × n`.
@@ -325,17 +389,48 @@ impl Model {
         }
     }
 
-    /// Free energy of every layer of every member, on data in original units.
+    /// Free energy of every layer of every member, on data in original units; weight 2 counts a sample twice.
+    ///
+    /// The expected log-likelihood is a sum over samples, so they pass through in chunks: only those are copied.
     pub fn free_energy<S: Real>(
         &self,
         input: MatRef<'_, S>,
         targets: Targets<'_>,
+        weights: Option<&[f64]>,
     ) -> Result<Vec<Vec<FreeEnergy>>> {
         self.check_input(input)?;
-        let target = targets.scaled(&self.target_scaling)?;
-        let input: Mat<f64> = cast(self.input_scaling.apply(input)?.as_ref());
-        let data = Dataset::new(input.as_ref(), target.as_ref())?;
-        self.members.iter().map(|member| learning::free_energy(&member.network, &data)).collect()
+        let n = input.ncols();
+        for (what, found) in
+            [("target", targets.n_samples()), ("sample weights", weights.map_or(n, <[f64]>::len))]
+        {
+            if found != n {
+                return Err(Error::Shape { what, axis: "samples", found, expected: n });
+            }
+        }
+        let starts: Vec<usize> = (0..n).step_by(CHUNK).collect();
+        let chunks: Vec<Vec<Vec<FreeEnergy>>> = starts
+            .into_par_iter()
+            .map(|start| (start, CHUNK.min(n - start)))
+            .map(|(start, n)| {
+                (input.subcols(start, n), targets.subset(start, n), weights.map(|w| &w[start..start + n]))
+            })
+            // Nothing is learned from a chunk that weighs nothing.
+            .filter(|(_, _, weights)| weights.is_none_or(|w| w.iter().any(|&weight| weight != 0.0)))
+            .map(|(input, targets, weights)| {
+                let target: Mat<f64> = targets.scaled(&self.target_scaling)?;
+                let input: Mat<f64> = self.input_scaling.apply_as(input)?;
+                let data = dataset(&input, &target, weights)?;
+                self.members.iter().map(|member| learning::free_energy(&member.network, &data)).collect()
+            })
+            .collect::<Result<_>>()?;
+        let add = |mut sum: Vec<Vec<FreeEnergy>>, part: Vec<Vec<FreeEnergy>>| {
+            for (sum, part) in sum.iter_mut().flatten().zip(part.iter().flatten()) {
+                sum.expected_log_likelihood += part.expected_log_likelihood;
+            }
+            sum
+        };
+        let what = "the data with positive sample weight";
+        chunks.into_iter().reduce(add).ok_or(Error::Empty { what })
     }
 
     /// Settings the model was fitted with.
@@ -416,50 +511,22 @@ fn fit_scaling<S: Real>(
     }
 }
 
-/// Train all members, in parallel.
-fn train<T: Real>(
-    input: &Mat<T>,
-    target: &Mat<T>,
-    weights: Option<&[f64]>,
-    settings: &ModelSettings,
-    progress: &mut dyn Progress,
-) -> Result<(Vec<Member>, Vec<TrainingReport>)> {
-    let mut data = Dataset::new(input.as_ref(), target.as_ref())?;
-    if let Some(weights) = weights {
-        data = data.with_weights(weights)?;
-    }
-    let shared = SharedProgress::new(progress, settings.members);
-    let trained: Vec<(Member, TrainingReport)> = (0..settings.members)
-        .into_par_iter()
-        .map(|m| train_member(&data, m, settings, &mut &shared))
-        .collect::<Result<_>>()?;
-    Ok(trained.into_iter().unzip())
-}
-
-fn train_member<T: Real>(
-    data: &Dataset<'_, T>,
-    m: usize,
-    settings: &ModelSettings,
-    observer: &mut dyn Observer<T>,
-) -> Result<(Member, TrainingReport)> {
-    let seed = member_seed(settings.training.seed, m);
-    let mut rng = training::init_rng(seed);
-    let network = Network::new(&settings.network, data.input().nrows(), data.target().nrows(), &mut rng)?;
-    let mut learner = Bpc::<T>::new(network, settings.rule.clone())?;
-    let training = TrainingSettings { seed, ..settings.training.clone() };
-    let report = training::fit(&mut learner, data, &training, observer)?;
-    let feedback = learner.feedback_state();
-    let network = learner.into_network()?.to_precision()?;
-    Ok((Member { network, feedback }, report))
+fn dataset<'a, T: Real>(
+    input: &'a Mat<T>,
+    target: &'a Mat<T>,
+    weights: Option<&'a [f64]>,
+) -> Result<Dataset<'a, T>> {
+    let data = Dataset::new(input.as_ref(), target.as_ref())?;
+    weights.map_or(Ok(data), |weights| data.with_weights(weights))
 }
 
 /// Seeds of members are far apart, so that neighbouring seeds of a user share no member.
-pub(crate) fn member_seed(seed: u64, member: usize) -> u64 {
+fn member_seed(seed: u64, member: usize) -> u64 {
     seed.wrapping_add((member as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15))
 }
 
 /// One progress for members that train in parallel.
-pub(crate) struct SharedProgress<'a> {
+struct SharedProgress<'a> {
     progress: Mutex<&'a mut dyn Progress>,
     done: AtomicU64,
     stopped: AtomicBool,
@@ -467,7 +534,7 @@ pub(crate) struct SharedProgress<'a> {
 }
 
 impl<'a> SharedProgress<'a> {
-    pub(crate) fn new(progress: &'a mut dyn Progress, members: usize) -> Self {
+    fn new(progress: &'a mut dyn Progress, members: usize) -> Self {
         Self {
             progress: Mutex::new(progress),
             done: AtomicU64::new(0),
@@ -487,5 +554,98 @@ impl<T: Real> Observer<T> for &SharedProgress<'_> {
             self.stopped.store(true, Ordering::Relaxed);
         }
         if self.stopped.load(Ordering::Relaxed) { Control::Stop } else { Control::Continue }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use approx::assert_relative_eq;
+    use proptest::prelude::*;
+    use rand::SeedableRng;
+    use rand::rngs::ChaCha8Rng;
+    use rand_distr::{Distribution, StandardNormal};
+
+    fn normal(d: usize, n: usize, rng: &mut ChaCha8Rng) -> Mat<f64> {
+        Mat::from_fn(d, n, |_, _| StandardNormal.sample(rng))
+    }
+
+    fn settings(head: &str) -> ModelSettings {
+        let mut settings = ModelSettings::default();
+        settings.network.hidden_layer_sizes = vec![4];
+        settings.network.head = serde_json::from_value(serde_json::json!({ "kind": head })).unwrap();
+        settings.training.epochs = 3;
+        settings
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+
+        #[test]
+        fn the_free_energy_of_a_sample_of_weight_two_is_that_of_the_sample_twice(
+            seed: u64, repeated in 0usize..30, head in prop::sample::select(vec!["gaussian", "variance_node"])
+        ) {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            let (x, y) = (normal(2, 30, &mut rng), normal(1, 30, &mut rng));
+            let model =
+                Model::fit(x.as_ref(), Targets::Values(y.as_ref()), None, &settings(head), &mut Unwatched).unwrap();
+            let weights: Vec<f64> = (0..30).map(|j| if j == repeated { 2.0 } else { 1.0 }).collect();
+            let twice = |a: &Mat<f64>| Mat::from_fn(a.nrows(), 31, |i, j| a[(i, if j == 30 { repeated } else { j })]);
+            let (x2, y2) = (twice(&x), twice(&y));
+            let weighted = model.free_energy(x.as_ref(), Targets::Values(y.as_ref()), Some(&weights)).unwrap();
+            let plain = model.free_energy(x2.as_ref(), Targets::Values(y2.as_ref()), None).unwrap();
+            for (a, b) in weighted[0].iter().zip(&plain[0]) {
+                assert_relative_eq!(a.expected_log_likelihood, b.expected_log_likelihood, max_relative = 1e-10);
+                assert_eq!(a.complexity, b.complexity);
+            }
+        }
+    }
+
+    #[test]
+    fn the_free_energy_in_chunks_is_that_of_all_samples_at_once() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let n = 2 * CHUNK + 17;
+        let (x, y) = (normal(2, n, &mut rng), normal(1, n, &mut rng));
+        let model = Model::fit(
+            x.as_ref().subcols(0, 200),
+            Targets::Values(y.as_ref().subcols(0, 200)),
+            None,
+            &settings("gaussian"),
+            &mut Unwatched,
+        )
+        .unwrap();
+        // The first chunk weighs nothing at all.
+        let weights: Vec<f64> = (0..n).map(|j| if j < CHUNK { 0.0 } else { 0.5 + (j % 3) as f64 }).collect();
+        for weights in [None, Some(&weights[..])] {
+            let chunked = model.free_energy(x.as_ref(), Targets::Values(y.as_ref()), weights).unwrap();
+            let input: Mat<f64> = model.input_scaling.apply(x.as_ref()).unwrap();
+            let target: Mat<f64> = model.target_scaling.apply(y.as_ref()).unwrap();
+            let data = dataset(&input, &target, weights).unwrap();
+            let whole = learning::free_energy(&model.members[0].network, &data).unwrap();
+            for (a, b) in chunked[0].iter().zip(&whole) {
+                // Sums of n terms in another order: n ε at most.
+                assert_relative_eq!(
+                    a.expected_log_likelihood,
+                    b.expected_log_likelihood,
+                    max_relative = 1e-11
+                );
+                assert_eq!(a.complexity, b.complexity);
+            }
+        }
+    }
+
+    #[test]
+    fn weights_that_do_not_fit_the_samples_have_no_free_energy() {
+        let mut rng = ChaCha8Rng::seed_from_u64(2);
+        let (x, y) = (normal(2, 20, &mut rng), normal(1, 20, &mut rng));
+        let targets = Targets::Values(y.as_ref());
+        let model = Model::fit(x.as_ref(), targets, None, &settings("gaussian"), &mut Unwatched).unwrap();
+        let energy = |weights: &[f64]| model.free_energy(x.as_ref(), targets, Some(weights));
+        assert!(matches!(energy(&[1.0; 19]), Err(Error::Shape { what: "sample weights", .. })));
+        assert!(matches!(energy(&[0.0; 20]), Err(Error::Empty { .. })));
+        assert!(energy(&[-1.0; 20]).is_err());
+        let few = Targets::Values(y.as_ref().subcols(0, 19));
+        let refused = model.free_energy(x.as_ref(), few, None);
+        assert!(matches!(refused, Err(Error::Shape { what: "target", .. })));
     }
 }

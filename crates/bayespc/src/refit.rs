@@ -3,16 +3,11 @@
 //! Unlike a stream, whose posterior represents all samples ever seen, the result represents this data only;
 //! the earlier fit is a starting point.
 
-use faer::{Mat, MatRef};
-use rayon::prelude::*;
+use faer::MatRef;
 
-use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::learners::Bpc;
-use crate::linalg::cast;
-use crate::model::{Member, Model, ModelSettings, Progress, SharedProgress, Targets, member_seed};
-use crate::real::{Precision, Real};
-use crate::training::{self, TrainingReport, TrainingSettings};
+use crate::model::{Model, ModelSettings, Progress, Targets};
+use crate::real::Real;
 
 impl Model {
     /// Train this model's networks on `input` (`d × n`) and targets, with the scaling of the first fit.
@@ -36,56 +31,8 @@ impl Model {
             return Err(Error::Conflict { first: "these targets", second: "the task of the first fit" });
         }
         self.check_input(input)?;
-        let target = targets.scaled(&self.target_scaling)?;
-        let input = self.input_scaling.apply(input)?;
-        let (members, reports) = match settings.precision {
-            Precision::F64 => {
-                self.retrain::<f64>(&cast(input.as_ref()), &target, weights, settings, progress)?
-            }
-            Precision::F32 => {
-                let (input, target) = (cast(input.as_ref()), cast(target.as_ref()));
-                self.retrain::<f32>(&input, &target, weights, settings, progress)?
-            }
-        };
-        Ok(Self {
-            settings: settings.clone(),
-            members,
-            steps: reports.iter().map(|r| r.steps).max().unwrap_or(0),
-            n_seen: weights.map_or(input.ncols() as f64, |w| w.iter().sum()),
-            reports,
-            ..self.clone()
-        })
-    }
-
-    fn retrain<T: Real>(
-        &self,
-        input: &Mat<T>,
-        target: &Mat<T>,
-        weights: Option<&[f64]>,
-        settings: &ModelSettings,
-        progress: &mut dyn Progress,
-    ) -> Result<(Vec<Member>, Vec<TrainingReport>)> {
-        let mut data = Dataset::new(input.as_ref(), target.as_ref())?;
-        if let Some(weights) = weights {
-            data = data.with_weights(weights)?;
-        }
-        let shared = SharedProgress::new(progress, self.members.len());
-        let trained: Vec<(Member, TrainingReport)> = self
-            .members
-            .par_iter()
-            .enumerate()
-            .map(|(m, member)| {
-                let mut learner = Bpc::<T>::new(member.network.to_precision()?, settings.rule.clone())?;
-                learner.restore_feedback_state(member.feedback.0.clone(), member.feedback.1)?;
-                let seed = member_seed(settings.training.seed, m);
-                let training = TrainingSettings { seed, ..settings.training.clone() };
-                let report = training::fit(&mut learner, &data, &training, &mut &shared)?;
-                let feedback = learner.feedback_state();
-                let network = learner.into_network()?.to_precision()?;
-                Ok((Member { network, feedback }, report))
-            })
-            .collect::<Result<_>>()?;
-        Ok(trained.into_iter().unzip())
+        let earlier = Self { settings: settings.clone(), ..self.clone() };
+        earlier.train(input, targets, weights, progress)
     }
 }
 
@@ -93,6 +40,7 @@ impl Model {
 mod tests {
     use super::*;
     use crate::model::Unwatched;
+    use faer::Mat;
 
     fn line() -> (Mat<f64>, Mat<f64>) {
         let x = Mat::from_fn(1, 40, |_, j| j as f64 / 10.0);

@@ -89,6 +89,11 @@ impl Standardiser {
 
     /// (x − m)/s of each column of `data` (`d × n`).
     pub fn apply<T: Real>(&self, data: MatRef<'_, T>) -> Result<Mat<T>> {
+        self.apply_as(data)
+    }
+
+    /// The same in another working precision, without a copy between.
+    pub fn apply_as<S: Real, T: Real>(&self, data: MatRef<'_, S>) -> Result<Mat<T>> {
         self.check_rows(data.nrows())?;
         Ok(Mat::from_fn(data.nrows(), data.ncols(), |row, sample| {
             T::lit((data[(row, sample)].as_f64() - self.offset[row]) / self.scale[row])
@@ -255,5 +260,7 @@ mod tests {
         let data = Mat::from_fn(1, 4, |_, j| 1e4_f32 + j as f32);
         let z = Standardiser::fit(data.as_ref()).unwrap().apply(data.as_ref()).unwrap();
         assert_relative_eq!(z[(0, 3)], 1.5 / 1.25f32.sqrt(), max_relative = 1e-6);
+        let wide: Mat<f64> = Standardiser::fit(data.as_ref()).unwrap().apply_as(data.as_ref()).unwrap();
+        assert_relative_eq!(wide[(0, 3)], 1.5 / 1.25f64.sqrt(), max_relative = 1e-12);
     }
 }

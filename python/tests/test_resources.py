@@ -1,0 +1,87 @@
+"""What a call costs beyond the fit itself: memory and time, measured on 10⁵ × 20 arrays and larger."""
+
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from bayespc import BPCClassifier, BPCRegressor, _base, _core
+from bayespc._validation import checked_regression, checked_samples
+
+PEAK = """
+import resource
+import sys
+import numpy as np
+from bayespc import BPCRegressor
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+def estimator():
+    return BPCRegressor((4,), max_iter=1, batch_size=512, precision="{precision}", random_state=0)
+
+n, d = 400_000, 20
+X = np.ones((n, d))
+X[:, :] = np.arange(n)[:, None] % np.arange(2, d + 2)
+y = X[:, 3].copy()
+# Whatever is loaded or allocated once does not count.
+model = estimator().fit(X[:2000], y[:2000])
+model.predict(X[:2000])
+before = peak()
+{action}
+print((peak() - before) / X.nbytes)
+"""
+
+
+def copies_of_samples(action, precision="float64"):
+    """Return by how many times the size of X `action` raises the peak of a fresh process's memory."""
+    pytest.importorskip("resource")
+    script = PEAK.format(action=action, precision=precision)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return float(done.stdout)
+
+
+def test_fitting_holds_one_working_copy_of_the_samples():
+    # Standardised samples, 1; targets, their standardised copy and the order of samples, 1/20 each.
+    assert copies_of_samples("estimator().fit(X, y)") < 1.25
+
+
+def test_fitting_in_single_precision_holds_half_a_copy():
+    assert copies_of_samples("estimator().fit(X, y)", "float32") < 0.75
+
+
+def test_c_order_arrays_of_floats_reach_the_core_as_they_are():
+    for dtype in (np.float64, np.float32):
+        X = np.ones((10, 3), dtype=dtype)
+        model = BPCRegressor((2,), max_iter=1).fit(X, X[:, 0])
+        assert checked_regression(model, X, X[:, 0], reset=False)[0] is X
+        assert checked_samples(model, X) is X
+
+
+@pytest.mark.parametrize("kind", [BPCRegressor, BPCClassifier])
+def test_a_call_of_fit_costs_little_more_than_the_core_s_fit(kind, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100_000, 20))
+    y = X[:, 0] + X[:, 1] ** 2
+    inside = []
+
+    def timed(call):
+        def run(*arguments):
+            started = time.perf_counter()
+            result = call(*arguments)
+            inside.append(time.perf_counter() - started)
+            return result
+
+        return run
+
+    core = SimpleNamespace(Model=SimpleNamespace(fit=timed(_core.Model.fit)))
+    monkeypatch.setattr(_base, "_core", core)
+    started = time.perf_counter()
+    kind(max_iter=3, random_state=0).fit(X, y if kind is BPCRegressor else y > 1.0)
+    total = time.perf_counter() - started
+    # The rest: validation, labels, and the free energy of all samples. A hundred epochs are the default.
+    assert total - sum(inside) < 0.05 * total, f"{sum(inside):.2f} s of {total:.2f} s"
