@@ -42,7 +42,7 @@ A settings file has the same keys as --set:
   kind = \"variance_node\"
   [training]
   epochs = 200
-  batch_size = 32
+  batch_size = 32    # or \"full\"
 
 A tenth of the rows is held out for the printed scores; --test-fraction 0 learns from all rows.")]
 pub struct FitArgs {
