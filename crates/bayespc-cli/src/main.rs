@@ -9,6 +9,7 @@ mod data;
 mod evaluate;
 mod failure;
 mod fit;
+mod images;
 mod input;
 mod inspect;
 mod learner;

@@ -85,11 +85,6 @@ pub enum Preset {
 }
 
 impl SettingsArgs {
-    /// The settings, checked.
-    pub fn load(&self) -> Result<ModelSettings> {
-        self.load_onto(|preset| preset)
-    }
-
     /// What to do with `settings`: they are searched where prior and head were left alone.
     pub fn plan(&self, settings: ModelSettings) -> Plan {
         let untouched = ModelSettings::default().network;
@@ -206,7 +201,8 @@ mod tests {
 
     fn load(set: &[&str]) -> Result<ModelSettings> {
         let set = set.iter().map(|&flag| flag.to_owned()).collect();
-        SettingsArgs { preset: Preset::Feedback, config: None, set, seed: None, search: Search::Auto }.load()
+        SettingsArgs { preset: Preset::Feedback, config: None, set, seed: None, search: Search::Auto }
+            .load_onto(|preset| preset)
     }
 
     #[test]
@@ -219,7 +215,7 @@ mod tests {
             seed: None,
             search: Search::Auto,
         };
-        assert_eq!(paper.load().unwrap(), ModelSettings::paper());
+        assert_eq!(paper.load_onto(|preset| preset).unwrap(), ModelSettings::paper());
     }
 
     #[test]

@@ -27,8 +27,8 @@ fn an_epoch_of_images_is_timed_under_the_agreed_keys_and_threads_change_no_accur
     assert_eq!(runs[0]["test_accuracy_per_epoch"], runs[1]["test_accuracy_per_epoch"]);
     let accuracy = json["test_accuracy_per_epoch"].as_array().unwrap();
     assert_eq!(accuracy.len(), 2);
-    // Ten patterns in noise of their own size: far above the tenth that guessing reaches.
-    assert!(accuracy[1].as_f64().unwrap() > 0.5, "{accuracy:?}");
+    // Guessing reaches a tenth of 384 images, give or take 0.015: this is five times that above it.
+    assert!(accuracy[1].as_f64().unwrap() > 0.18, "{accuracy:?}");
     assert_eq!(json["seconds_of_each_epoch"].as_array().unwrap().len(), 2);
 }
 
