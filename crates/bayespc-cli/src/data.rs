@@ -78,7 +78,7 @@ fn list(folder: Option<&std::path::Path>, as_json: bool) -> Result<()> {
     if as_json {
         return print_json(&rows.into());
     }
-    lines.push(format!("\nImages for the experiments: mnist ({MNIST_CITATION})"));
+    lines.push(format!("\nImages, for fit and evaluate too: mnist ({MNIST_CITATION})"));
     print(&lines.join("\n"))
 }
 

@@ -31,7 +31,7 @@ const FOLDS: usize = 5;
   bayespc evaluate flats.csv --target rent --folds 10 --learner random-features --json
   bayespc evaluate energy --data data --splits data/uci/energy/splits.csv --set members=3
 
-Named data sets use their 20 standard splits, other tables 5 folds. A splits file has no header; each line
+Named data sets use their 20 standard splits, mnist its test set, other tables 5 folds. A splits file has no header; each line
 lists the test rows of one split, counted from 0 and separated by commas.
 Scores are means over splits ± standard errors; seconds are per split.
 The baselines pc, backprop and bbb take network.hidden_layer_sizes, activation and init, and all of training;
@@ -63,7 +63,8 @@ pub struct EvaluateArgs {
 
 /// Run the command.
 pub fn run(args: &EvaluateArgs) -> Result<()> {
-    let plan = args.settings.plan(args.settings.load_onto(|preset| args.learner.defaults(preset))?);
+    let adapt = |preset| args.learner.defaults(args.table.defaults(preset));
+    let plan = args.settings.plan(args.settings.load_onto(adapt)?);
     let threads = match args.threads {
         None => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         Some(0) => return Err(usage("--threads 0: give at least 1")),
@@ -77,12 +78,13 @@ pub fn run(args: &EvaluateArgs) -> Result<()> {
 }
 
 fn splits(args: &EvaluateArgs, problem: &Problem, seed: u64) -> Result<Vec<Split>> {
-    let n = problem.source.table.n_rows();
+    let n = problem.n_rows();
+    let own = problem.own_split();
     let mut splits = match (&args.splits, args.folds, problem.source.benchmark) {
         (Some(path), _, _) => parse_splits(path, n)?,
         (None, Some(k), _) => folds(n, k, seed)?,
         (None, None, Some(_)) => standard_splits(n, STANDARD_SPLITS),
-        (None, None, None) => folds(n, FOLDS, seed)?,
+        (None, None, None) => own.map_or_else(|| folds(n, FOLDS, seed), |split| Ok(vec![split]))?,
     };
     if args.max_splits == Some(0) {
         return Err(usage("--max-splits 0: give at least 1"));

@@ -15,6 +15,7 @@ use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 
 use crate::failure::{did_you_mean, usage};
+use crate::images::{self, Images};
 use crate::output::note;
 use crate::progress;
 
@@ -73,6 +74,8 @@ pub struct Problem {
     feature_options: EncodingOptions,
     /// The encoding of the whole table, which knows every class.
     whole: Encoding,
+    /// The rows, where the table is but a sample of them.
+    images: Option<Images>,
 }
 
 /// Features and targets of some rows.
@@ -96,6 +99,9 @@ pub struct Parts {
 impl TableArgs {
     /// Read the table and settle the target.
     pub fn load(&self) -> Result<Problem> {
+        if self.data == images::NAME {
+            return self.load_images();
+        }
         let source = load(&self.data, self.folder.as_deref())?;
         let targets = match (&self.target[..], source.benchmark) {
             ([], Some(info)) => vec![info.target.to_owned()],
@@ -134,7 +140,29 @@ impl TableArgs {
         let whole = encode(&source.table, &targets, &options)?;
         let ignore = [self.ignore.clone(), targets.clone()].concat();
         let feature_options = EncodingOptions { task: None, ignore, ..options };
-        Ok(Problem { source, targets, feature_options, whole })
+        Ok(Problem { source, targets, feature_options, whole, images: None })
+    }
+
+    /// What the data ask of the preset.
+    pub fn defaults(&self, settings: model::ModelSettings) -> model::ModelSettings {
+        if self.data == images::NAME { images::defaults(settings) } else { settings }
+    }
+
+    fn load_images(&self) -> Result<Problem> {
+        let target = images::TARGET;
+        if self.target.iter().any(|name| name != target) || self.task == Some(TaskArg::Regression) {
+            return Err(usage(format!("the digits of {} are its one target: `{target}`", images::NAME)));
+        }
+        if !self.ignore.is_empty() {
+            return Err(usage(format!("--ignore does not work with {}: all pixels are used", images::NAME)));
+        }
+        let images = Images::load(&data_source(self.folder.as_deref()))?;
+        let source = Source { name: images::NAME.to_owned(), table: images.sample()?, benchmark: None };
+        let targets = vec![target.to_owned()];
+        let options = EncodingOptions { task: Some(Task::Classification), ..EncodingOptions::default() };
+        let whole = encode(&source.table, &targets, &options)?;
+        let feature_options = EncodingOptions { task: None, ignore: targets.clone(), ..options };
+        Ok(Problem { source, targets, feature_options, whole, images: Some(images) })
     }
 }
 
@@ -144,9 +172,25 @@ impl Problem {
         self.whole.classes()
     }
 
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.images.as_ref().map_or_else(|| self.source.table.n_rows(), Images::len)
+    }
+
+    /// The one split the data come with, if they do.
+    pub fn own_split(&self) -> Option<Split> {
+        self.images.as_ref().map(|images| images.split(true))
+    }
+
     /// Encode the rows of a split. The features' encoding is learned from its training rows alone, what the
     /// target is from all rows: a class that happens to be held out is still a class.
     pub fn parts(&self, split: &Split) -> Result<Parts> {
+        if let Some(images) = &self.images {
+            let mut encoding = encode(&self.source.table, &[], &self.feature_options)?;
+            encoding.target.clone_from(&self.whole.target);
+            let (train, test) = (images.part(&split.train), images.part(&split.test));
+            return Ok(Parts { encoding, train, test });
+        }
         let train = self.source.table.select_rows(&split.train);
         let mut encoding = encode(&train, &[], &self.feature_options)?;
         encoding.target.clone_from(&self.whole.target);
@@ -165,8 +209,11 @@ impl Problem {
         Ok(Parts { encoding, train, test })
     }
 
-    /// Hold out a share of the rows at random.
+    /// Hold out a share of the rows at random; of images their own test set.
     pub fn hold_out(&self, fraction: f64, seed: u64) -> Result<Split> {
+        if let Some(images) = &self.images {
+            return Ok(images.split(fraction > 0.0));
+        }
         let n = self.source.table.n_rows();
         let n_test = (n as f64 * fraction).round() as usize;
         if fraction > 0.0 && n_test == 0 || n_test + 2 > n {
@@ -213,12 +260,15 @@ pub fn load(data: &str, folder: Option<&Path>) -> Result<Source> {
             progress::downloading(info.name, |report| load_uci(info.name, &data_source(folder), report))?;
         return Ok(Source { name: data.to_owned(), table: table_of(&dataset)?, benchmark: Some(info) });
     }
+    if data == images::NAME {
+        bail!("{data} can be fitted and evaluated; to predict images, give a table with a column per pixel");
+    }
     let path = Path::new(data);
     if path.is_dir() {
         bail!("{data} is a folder: give the name of a CSV or Parquet file");
     }
     if !path.exists() {
-        let names = catalogue().iter().map(|info| info.name).collect::<Vec<_>>();
+        let names = catalogue().iter().map(|info| info.name).chain([images::NAME]).collect::<Vec<_>>();
         bail!(
             "{data} is neither a file nor a data set{} (data sets: {})",
             did_you_mean(data, names.iter().copied()),

@@ -3,10 +3,13 @@
 //! Results go to standard output, everything else to standard error. Exit code 0 is success, 2 a mistake in
 //! the command line or the settings, 1 any other failure.
 
+mod bench;
+mod completions;
 mod data;
 mod evaluate;
 mod failure;
 mod fit;
+mod images;
 mod input;
 mod inspect;
 mod learner;
@@ -20,7 +23,7 @@ mod threads;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Bayesian predictive coding: networks that learn by local, closed-form updates and know what they do not know
 #[derive(Debug, Parser)]
@@ -51,6 +54,10 @@ enum Command {
     Reproduce(reproduce::ReproduceArgs),
     /// List or fetch public data sets
     Data(data::DataArgs),
+    /// Measure speed and memory
+    Bench(Box<bench::BenchArgs>),
+    /// Print what a shell needs to complete this command
+    Completions(completions::CompletionsArgs),
 }
 
 fn main() -> ExitCode {
@@ -61,6 +68,8 @@ fn main() -> ExitCode {
         Command::Inspect(args) => inspect::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Data(args) => data::run(&args),
+        Command::Bench(args) => bench::run(&args),
+        Command::Completions(args) => completions::run(&args, &mut Cli::command()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

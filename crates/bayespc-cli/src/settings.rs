@@ -88,11 +88,6 @@ pub enum Preset {
 }
 
 impl SettingsArgs {
-    /// The settings, checked.
-    pub fn load(&self) -> Result<ModelSettings> {
-        self.load_onto(|preset| preset)
-    }
-
     /// What to do with `settings`: they are searched where prior and head were left alone.
     pub fn plan(&self, settings: ModelSettings) -> Plan {
         let untouched = ModelSettings::default().network;
@@ -205,10 +200,12 @@ fn suggestion(error: &toml::de::Error) -> String {
 mod tests {
     use super::*;
     use bayespc::learners::Rule;
+    use bayespc::prediction::Method;
 
     fn load(set: &[&str]) -> Result<ModelSettings> {
         let set = set.iter().map(|&flag| flag.to_owned()).collect();
-        SettingsArgs { preset: Preset::Feedback, config: None, set, seed: None, search: Search::Auto }.load()
+        SettingsArgs { preset: Preset::Feedback, config: None, set, seed: None, search: Search::Auto }
+            .load_onto(|preset| preset)
     }
 
     #[test]
@@ -221,7 +218,7 @@ mod tests {
             seed: None,
             search: Search::Auto,
         };
-        assert_eq!(paper.load().unwrap(), ModelSettings::paper());
+        assert_eq!(paper.load_onto(|preset| preset).unwrap(), ModelSettings::paper());
     }
 
     #[test]
@@ -252,6 +249,22 @@ mod tests {
         let settings = load(&["rule.schedule.constant.rate=0.1"]).unwrap();
         let Rule::Feedback(rule) = settings.rule else { panic!() };
         assert_eq!(rule.schedule, bayespc::learning::Schedule::Constant { rate: 0.1 });
+    }
+
+    #[test]
+    fn the_full_batch_has_a_word_and_a_method_needs_no_details() {
+        let settings = load(&["training.batch_size=full", "method.monte_carlo.draws=5"]).unwrap();
+        assert_eq!(settings.training.batch_size, None);
+        assert_eq!(settings.method, Method::MonteCarlo { draws: 5, seed: 0, layer_noise: true });
+        // Written down and read again, as the report's settings are.
+        let text = toml::to_string(&settings).unwrap();
+        assert!(text.contains("batch_size = \"full\""), "{text}");
+        assert_eq!(toml::from_str::<ModelSettings>(&text).unwrap(), settings);
+        let settings = load(&["training.batch_size=full", "training.batch_size=64"]).unwrap();
+        assert_eq!(settings.training.batch_size, Some(64));
+        assert_eq!(load(&["training.epochs=3"]).unwrap().training.batch_size, Some(32));
+        let error = load(&["training.batch_size=fulll"]).unwrap_err().to_string();
+        assert!(error.contains("a number of samples or \"full\""), "{error}");
     }
 
     #[test]

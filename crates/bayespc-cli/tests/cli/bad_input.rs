@@ -154,3 +154,11 @@ fn a_failed_write_leaves_the_old_file_whole() {
     assert_eq!(sandbox.read("p.csv"), b"old");
     assert_eq!(sandbox.files(), ["flats.csv", "long.csv", "m.safetensors", "p.csv"]);
 }
+
+#[test]
+fn images_have_one_target_and_all_their_pixels() {
+    let sandbox = Sandbox::new();
+    sandbox.fails("fit mnist --target pixel_3", 2, &["`label`"]);
+    sandbox.fails("evaluate mnist --task regression", 2, &["`label`"]);
+    sandbox.fails("fit mnist --ignore pixel_3", 2, &["--ignore"]);
+}

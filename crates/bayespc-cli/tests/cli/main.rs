@@ -8,6 +8,7 @@
 )]
 
 mod bad_input;
+mod bench;
 mod evaluate;
 mod fit_and_predict;
 mod support;

@@ -31,15 +31,19 @@ pub enum Method {
     /// Forward passes with weights drawn from the posterior.
     MonteCarlo {
         /// Number of networks drawn.
+        #[serde(default = "paper::draws")]
         draws: usize,
         /// Seed of the draws: same seed, same prediction.
+        #[serde(default)]
         seed: u64,
         /// Add the hidden layers' noise where it is noise of the activity.
+        #[serde(default = "paper::layer_noise")]
         layer_noise: bool,
     },
     /// Means and covariances propagated through every layer.
     Moments {
         /// How covariances pass the activation.
+        #[serde(default)]
         covariance: CovarianceRule,
     },
     /// First order in the weights of every layer.
@@ -47,10 +51,21 @@ pub enum Method {
     Linearised,
 }
 
+/// Monte Carlo as the paper has it, for what settings leave out.
+mod paper {
+    pub(super) fn draws() -> usize {
+        20
+    }
+
+    pub(super) fn layer_noise() -> bool {
+        true
+    }
+}
+
 impl Method {
     /// Monte Carlo as the paper has it: 20 draws.
     pub fn monte_carlo() -> Self {
-        Self::MonteCarlo { draws: 20, seed: 0, layer_noise: true }
+        Self::MonteCarlo { draws: paper::draws(), seed: 0, layer_noise: paper::layer_noise() }
     }
 
     /// Check the settings.
@@ -119,4 +134,21 @@ pub(crate) fn stream(seed: u64, i: u64) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(i);
     rng
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_method_leaves_out_keeps_its_default() {
+        let method = |text: &str| serde_json::from_str::<Method>(text).unwrap();
+        assert_eq!(method(r#"{"monte_carlo": {}}"#), Method::monte_carlo());
+        assert_eq!(
+            method(r#"{"monte_carlo": {"draws": 7}}"#),
+            Method::MonteCarlo { draws: 7, seed: 0, layer_noise: true }
+        );
+        assert_eq!(method(r#"{"moments": {}}"#), Method::Moments { covariance: CovarianceRule::default() });
+        assert!(serde_json::from_str::<Method>(r#"{"monte_carlo": {"drwas": 7}}"#).is_err());
+    }
 }

@@ -1,0 +1,149 @@
+//! How many floating-point operations one batch needs, by hand count.
+//!
+//! Widths d_0 … d_L, presynaptic widths p_l = d_{l−1} + 1 with the bias, n samples. A product of a × b and
+//! b × c is 2abc operations, a symmetric one (one triangle) half of it; a Cholesky factor is p³/3, and an
+//! inverse from it another 2p³/3. Work per element (activations, optimisers, casts) is not counted, whatever
+//! its time: the share of the peak that is reached says what it costs.
+//!
+//! ```text
+//! forward       Σ_l 2 n d_l p_l
+//! backward      Σ_{l≥2} 2 n d_l p_l
+//! gradient      Σ_l 2 n d_l p_l
+//! feedback      forward + backward
+//!               hidden    n d(d+1) for Σ g gᵀ,  2nd² for A⁻¹g,  n p(p+1) for Σ φφᵀ
+//!                         2np² for Vφ and 2ndp for Σ ε(Vφ)ᵀ;  every k-th batch instead 2ndp for Σ εφᵀ,
+//!                         2dp² for its product with V, p³ for V, d³ for A⁻¹
+//!               output    the conjugate update
+//! relaxation    forward, T times the errors and upstream products of layers 2 … L and 2nd_L² for ⟨Σ⁻¹⟩ε,
+//!               the conjugate update of every layer
+//! conjugate     n p(p+1) + 2ndp + n d(d+1) for T,  p³/3 + 2dp² for M = η₂η₁⁻¹
+//! pc            forward, T times the errors and upstream products of layers 2 … L, errors, gradient
+//! ```
+
+/// Shape of the network and size of the batch.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// d_0 … d_L.
+    pub widths: Vec<usize>,
+    /// n.
+    pub batch: usize,
+}
+
+/// What a batch goes through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Backpropagation.
+    Backprop,
+    /// Predictive coding with so many steps.
+    PredictiveCoding {
+        /// T.
+        steps: usize,
+    },
+    /// The feedback rule.
+    Feedback {
+        /// k.
+        refresh_every: u64,
+    },
+    /// The relaxation rule, hidden precisions p · I, no weight-uncertainty term.
+    Relaxation {
+        /// T.
+        steps: usize,
+    },
+}
+
+impl Shape {
+    /// Operations of one batch, refreshes spread evenly over batches.
+    pub fn operations(&self, work: Work) -> f64 {
+        let all: f64 = self.layers().map(|(d, p)| 2.0 * self.n() * d * p).sum();
+        let above_first: f64 = self.layers().skip(1).map(|(d, p)| 2.0 * self.n() * d * p).sum();
+        match work {
+            Work::Backprop => all + above_first + all,
+            Work::PredictiveCoding { steps } => all + steps as f64 * 2.0 * above_first + all + all,
+            Work::Feedback { refresh_every } => {
+                let hidden = self.layers().take(self.n_layers() - 1);
+                let learned: f64 = hidden.map(|layer| self.feedback_layer(layer, refresh_every)).sum();
+                let output: f64 = self.layers().skip(self.n_layers() - 1).map(|l| self.conjugate(l)).sum();
+                all + above_first + learned + output
+            }
+            Work::Relaxation { steps } => {
+                let d_output = self.widths[self.n_layers()] as f64;
+                let step = 2.0 * above_first + 2.0 * self.n() * d_output * d_output;
+                all + steps as f64 * step + self.layers().map(|layer| self.conjugate(layer)).sum::<f64>()
+            }
+        }
+    }
+
+    /// Error, natural-gradient step and its share of a refresh.
+    fn feedback_layer(&self, (d, p): (f64, f64), refresh_every: u64) -> f64 {
+        let n = self.n();
+        let every_time = n * d * (d + 1.0) + 2.0 * n * d * d + n * p * (p + 1.0) + 2.0 * n * d * p;
+        let stale = 2.0 * n * p * p;
+        let fresh = 2.0 * d * p * p + p.powi(3) + d.powi(3);
+        let share = 1.0 / refresh_every as f64;
+        every_time + share * fresh + (1.0 - share) * stale
+    }
+
+    fn conjugate(&self, (d, p): (f64, f64)) -> f64 {
+        let n = self.n();
+        let statistics = n * p * (p + 1.0) + 2.0 * n * d * p + n * d * (d + 1.0);
+        statistics + p.powi(3) / 3.0 + 2.0 * d * p * p
+    }
+
+    fn n(&self) -> f64 {
+        self.batch as f64
+    }
+
+    fn n_layers(&self) -> usize {
+        self.widths.len() - 1
+    }
+
+    /// (d_l, p_l) for l = 1 … L.
+    fn layers(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        self.widths.windows(2).map(|pair| (pair[1] as f64, (pair[0] + 1) as f64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2-3-1 with 4 samples: p = (3, 4), products 2·4·3·3 = 72 and 2·4·1·4 = 32.
+    fn tiny() -> Shape {
+        Shape { widths: vec![2, 3, 1], batch: 4 }
+    }
+
+    #[test]
+    fn backpropagation_is_forward_backward_and_gradient() {
+        assert_eq!(tiny().operations(Work::Backprop), (72.0 + 32.0) + 32.0 + (72.0 + 32.0));
+    }
+
+    #[test]
+    fn predictive_coding_adds_two_products_per_step_above_the_first_layer() {
+        let operations = |steps| tiny().operations(Work::PredictiveCoding { steps });
+        assert_eq!(operations(0), 3.0 * (72.0 + 32.0));
+        assert_eq!(operations(10) - operations(0), 10.0 * 2.0 * 32.0);
+    }
+
+    #[test]
+    fn feedback_counts_by_hand() {
+        // Output, d = 1 and p = 4: Σφφᵀ 4·4·5, Σzφᵀ 32, Σzzᵀ 4·1·2, factor 64/3, solve 2·16.
+        let output = 80.0 + 32.0 + 8.0 + 64.0 / 3.0 + 32.0;
+        // Hidden, d = 3 and p = 3: Σggᵀ 4·3·4, A⁻¹g 2·4·9, Σφφᵀ 4·3·4, Σεφᵀ or Σε(Vφ)ᵀ 72.
+        let hidden = 48.0 + 72.0 + 48.0 + 72.0;
+        let passes = 104.0 + 32.0;
+        // Fresh: 2·3·9 for the product with V, 27 for V, 27 for A⁻¹; stale: Vφ 2·4·9.
+        let (fresh, stale) = (54.0 + 27.0 + 27.0, 72.0);
+        let operations = |refresh_every| tiny().operations(Work::Feedback { refresh_every });
+        assert_eq!(operations(1), passes + hidden + fresh + output);
+        let mixed = passes + hidden + 0.25 * fresh + 0.75 * stale + output;
+        assert!((operations(4) - mixed).abs() < 1e-9);
+    }
+
+    #[test]
+    fn relaxation_counts_by_hand() {
+        let hidden = 48.0 + 72.0 + 48.0 + 9.0 + 54.0;
+        let output = 80.0 + 32.0 + 8.0 + 64.0 / 3.0 + 32.0;
+        let steps = 10.0 * (2.0 * 32.0 + 8.0);
+        assert_eq!(tiny().operations(Work::Relaxation { steps: 10 }), 104.0 + steps + (hidden + output));
+    }
+}

@@ -1,0 +1,197 @@
+//! `bayespc bench`: how fast training and prediction are here, against what the machine can do.
+//!
+//! Every number is a median over repeats, and repeats go round all settings in turn, so that a busy machine
+//! slows all of them alike.
+
+mod arithmetic;
+mod machine;
+mod mnist;
+mod predict;
+mod scaling;
+mod tabular;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use serde_json::{Map, Value};
+
+use crate::failure::usage;
+use crate::output::{print, print_json};
+
+/// Measure speed and memory.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:
+  bayespc bench mnist --json
+  bayespc bench mnist --learner bpc,backprop,pc --rule feedback,relaxation --threads 2
+  bayespc bench mnist --peers peers.json
+  bayespc bench predict --rows 100000
+  bayespc bench scaling --out results
+
+mnist    an epoch of the network 784-128-128-128-10 in batches of 128, in single precision
+tabular  a fit with default settings of tables like yacht and energy; no search for settings
+predict  the four ways to predict 10⁶ rows of 20 columns through two layers of 50
+scaling  how an epoch grows with rows, width and depth, as log-log slopes
+Without a name all four are run. Times are medians; test sets are never part of them.")]
+pub struct BenchArgs {
+    /// What to measure; everything if not given
+    #[arg(value_enum)]
+    what: Option<What>,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+    /// Epochs of a fit [default: 2 for mnist, 100 for tabular]
+    #[arg(long, value_name = "N")]
+    epochs: Option<usize>,
+    /// Repeats a median is taken of [default: 1 for mnist, 3 otherwise]
+    #[arg(long, value_name = "N")]
+    repeats: Option<usize>,
+    /// Numbers of threads to compare
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 2])]
+    threads: Vec<usize>,
+    /// Learners to compare on mnist
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [BenchLearner::Bpc])]
+    learner: Vec<BenchLearner>,
+    /// Rules of bpc to compare on mnist
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [BenchRule::Feedback])]
+    rule: Vec<BenchRule>,
+    /// Batches between two refreshes of the feedback rule's factors (mnist and scaling)
+    #[arg(long, value_name = "K", default_value_t = 20)]
+    refresh_every: u64,
+    /// Training images of mnist, rows to predict, or rows of the largest table of scaling
+    #[arg(long, value_name = "N")]
+    rows: Option<usize>,
+    /// JSON file of other programs' times, from scripts/peers.py: their ratios are printed too
+    #[arg(long, value_name = "FILE")]
+    peers: Option<PathBuf>,
+    /// Folder to look for data sets in instead of BAYESPC_DATA; then come the cache and the network
+    #[arg(long = "data", value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// Folder for scaling.svg; made if it is not there
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Made-up images instead of mnist: the same work, no data needed
+    #[arg(long, hide = true)]
+    synthetic: bool,
+}
+
+/// What can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// Epochs of an image classifier
+    Mnist,
+    /// Fits of small tables
+    Tabular,
+    /// Predictions of a large table
+    Predict,
+    /// Growth with rows, width and depth
+    Scaling,
+}
+
+/// What is trained on images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum BenchLearner {
+    /// Bayesian predictive coding
+    Bpc,
+    /// Backpropagation with Adam
+    Backprop,
+    /// Predictive coding, T = 10, with AdamW
+    Pc,
+}
+
+/// How Bayesian predictive coding infers activities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum BenchRule {
+    /// Errors by feedback
+    Feedback,
+    /// Relaxation, T = 10, with tied precision
+    Relaxation,
+}
+
+/// A result, as JSON and as text.
+struct Outcome {
+    json: Value,
+    text: String,
+}
+
+/// Run the command.
+pub fn run(args: &BenchArgs) -> Result<()> {
+    check(args)?;
+    let wanted = args.what.map_or_else(|| What::value_variants().to_vec(), |what| vec![what]);
+    let mut outcomes = Vec::new();
+    for what in wanted {
+        let (name, outcome) = match what {
+            What::Mnist => ("mnist", mnist::run(args)?),
+            What::Tabular => ("tabular", tabular::run(args)?),
+            What::Predict => ("predict", predict::run(args)?),
+            What::Scaling => ("scaling", scaling::run(args)?),
+        };
+        outcomes.push((name, outcome));
+    }
+    if !args.json {
+        let texts: Vec<_> = outcomes.into_iter().map(|(_, outcome)| outcome.text).collect();
+        return print(&texts.join("\n\n"));
+    }
+    match <[_; 1]>::try_from(outcomes) {
+        Ok([(_, only)]) => print_json(&only.json),
+        Err(all) => {
+            let all: Map<_, _> = all.into_iter().map(|(name, o)| (name.to_owned(), o.json)).collect();
+            print_json(&all.into())
+        }
+    }
+}
+
+fn check(args: &BenchArgs) -> Result<()> {
+    let counts = [("--epochs", args.epochs), ("--repeats", args.repeats), ("--rows", args.rows)];
+    let threads = args.threads.iter().map(|&n| ("--threads", Some(n)));
+    let refresh = ("--refresh-every", Some(args.refresh_every as usize));
+    match counts.into_iter().chain(threads).chain([refresh]).find(|(_, count)| *count == Some(0)) {
+        Some((flag, _)) => Err(usage(format!("{flag} 0: give at least 1"))),
+        None => Ok(()),
+    }
+}
+
+/// The middle value; between the two middle ones where there are two.
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match sorted.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => sorted[n / 2],
+        n => f64::midpoint(sorted[n / 2 - 1], sorted[n / 2]),
+    }
+}
+
+/// A table with its first column to the left and the others to the right.
+fn table(heading: &[&str], rows: &[Vec<String>]) -> String {
+    let heading: Vec<String> = heading.iter().map(|&cell| cell.to_owned()).collect();
+    let width = |c: usize| {
+        std::iter::once(&heading).chain(rows).map(|row| row[c].chars().count()).max().unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..heading.len()).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cell = |(c, text): (usize, &String)| {
+            if c == 0 { format!("{text:<0$}", widths[0]) } else { format!("  {text:>0$}", widths[c]) }
+        };
+        row.iter().enumerate().map(cell).collect::<String>().trim_end().to_owned()
+    };
+    std::iter::once(&heading).chain(rows).map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_middle_value_or_between_the_two() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert!(median(&[]).is_nan());
+    }
+
+    #[test]
+    fn tables_align_names_to_the_left_and_numbers_to_the_right() {
+        let rows = [vec!["rows".to_owned(), "1.5".to_owned()], vec!["é".to_owned(), "10.25".to_owned()]];
+        assert_eq!(table(&["", "s"], &rows), "          s\nrows    1.5\né     10.25");
+    }
+}

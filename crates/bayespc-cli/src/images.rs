@@ -1,0 +1,131 @@
+//! MNIST as a table to learn from: one column per pixel, the digit as `label`, and its own test images.
+//!
+//! As a table in full the images would take gigabytes. The encoding needs only the names and kinds of columns,
+//! which ten rows tell; features come from the images themselves.
+
+use anyhow::{Context, Result};
+use bayespc::inference::FeedbackSettings;
+use bayespc::learners::Rule;
+use bayespc::learning::Schedule;
+use bayespc::model::ModelSettings;
+use bayespc::real::Precision;
+use bayespc_data::{DataSource, Kinds, Mnist, Split, Table, Targets, load_mnist};
+use faer::Mat;
+
+use crate::input::Part;
+use crate::progress::downloading;
+
+/// Name of the data set.
+pub const NAME: &str = "mnist";
+/// Its target column.
+pub const TARGET: &str = "label";
+/// Number of classes.
+const DIGITS: u8 = 10;
+
+/// The images, training before test.
+pub struct Images(Mnist);
+
+impl Images {
+    /// Load them from wherever they are.
+    pub fn load(source: &DataSource) -> Result<Self> {
+        Ok(Self(downloading(NAME, |report| load_mnist(source, report))?))
+    }
+
+    /// Number of images.
+    pub fn len(&self) -> usize {
+        self.0.train_labels.len() + self.0.test_labels.len()
+    }
+
+    /// The split everybody uses; without a test part all images are learned from.
+    pub fn split(&self, with_test: bool) -> Split {
+        let n_train = if with_test { self.0.train_labels.len() } else { self.len() };
+        Split { train: (0..n_train).collect(), test: (n_train..self.len()).collect() }
+    }
+
+    /// One image of every digit, as a table.
+    pub fn sample(&self) -> Result<Table> {
+        let d = self.0.train_images.nrows();
+        let names = (0..d).map(|i| format!("pixel_{i}")).chain([TARGET.to_owned()]);
+        let mut lines = vec![names.collect::<Vec<_>>().join(",")];
+        for digit in 0..DIGITS {
+            let j = self.0.train_labels.iter().position(|&label| label == digit);
+            let j = j.with_context(|| format!("no training image shows a {digit}"))?;
+            let pixels = self.0.train_images.col(j).iter().map(|x| format!("{x:?}"));
+            lines.push(pixels.chain([digit.to_string()]).collect::<Vec<_>>().join(","));
+        }
+        Ok(Table::from_csv(NAME, lines.join("\n").as_bytes(), &Kinds::new())?)
+    }
+
+    /// Some of the images.
+    pub fn part(&self, rows: &[usize]) -> Part {
+        let n_train = self.0.train_labels.len();
+        let features = Mat::from_fn(self.0.train_images.nrows(), rows.len(), |i, j| {
+            f64::from(match rows[j].checked_sub(n_train) {
+                None => self.0.train_images[(i, rows[j])],
+                Some(test) => self.0.test_images[(i, test)],
+            })
+        });
+        let labels = rows.iter().map(|&row| match row.checked_sub(n_train) {
+            None => usize::from(self.0.train_labels[row]),
+            Some(test) => usize::from(self.0.test_labels[test]),
+        });
+        Part { features, targets: Targets::Classification(labels.collect()) }
+    }
+}
+
+/// What images ask for instead of the settings for small tables: Figure 1's network, single precision and
+/// factors that are refreshed now and then. The paper's rule keeps its own.
+pub fn defaults(mut settings: ModelSettings) -> ModelSettings {
+    settings.precision = Precision::F32;
+    settings.network.hidden_layer_sizes = vec![128, 128, 128];
+    settings.training.epochs = 10;
+    settings.training.batch_size = Some(128);
+    if matches!(settings.rule, Rule::Feedback(_)) {
+        settings.network.prior.col_var = 0.003;
+        settings.rule = Rule::Feedback(FeedbackSettings {
+            gain: 0.3,
+            schedule: Schedule::Cosine { first: 0.1, last: 0.002 },
+            refresh_every: 20,
+            ..FeedbackSettings::default()
+        });
+    }
+    settings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Twelve training and three test images of two pixels that tell their number.
+    fn images() -> Images {
+        let pixels = |first: usize, n| Mat::from_fn(2, n, |i, j| (10 * (first + j) + i) as f32 / 256.0);
+        Images(Mnist {
+            train_images: pixels(0, 12),
+            train_labels: (0..12).map(|j| j % DIGITS).collect(),
+            test_images: pixels(12, 3),
+            test_labels: vec![7, 8, 9],
+        })
+    }
+
+    #[test]
+    fn test_images_follow_the_training_images() {
+        let images = images();
+        let split = images.split(true);
+        assert_eq!((split.train.len(), split.test), (12, vec![12, 13, 14]));
+        assert_eq!((images.split(false).train.len(), images.split(false).test.len()), (15, 0));
+        let part = images.part(&[11, 13]);
+        assert_eq!(part.features, Mat::from_fn(2, 2, |i, j| ([110, 130][j] + i) as f64 / 256.0));
+        assert_eq!(part.targets, Targets::Classification(vec![1, 8]));
+    }
+
+    #[test]
+    fn the_sample_has_every_digit_once() {
+        let table = images().sample().unwrap();
+        assert_eq!((table.n_rows(), table.columns().len()), (10, 3));
+        let bayespc_data::Values::Number(digits) = &table.column(TARGET).unwrap().values else { panic!() };
+        assert_eq!(*digits, (0..10).map(|digit| Some(f64::from(digit))).collect::<Vec<_>>());
+        let mut lacking = images();
+        lacking.0.train_labels[5] = 4;
+        assert!(lacking.sample().unwrap_err().to_string().contains("shows a 5"));
+    }
+}

@@ -1,0 +1,107 @@
+//! What is measured, under which keys; not how fast, which a busy machine would decide.
+
+use crate::support::Sandbox;
+use serde_json::Value;
+
+fn json(sandbox: &Sandbox, line: &str) -> Value {
+    serde_json::from_str(&sandbox.ok(&format!("bench {line} --json"))).unwrap()
+}
+
+fn positive(value: &Value) -> bool {
+    value.as_f64().is_some_and(|x| x.is_finite() && x > 0.0)
+}
+
+#[test]
+fn an_epoch_of_images_is_timed_under_the_agreed_keys_and_threads_change_no_accuracy() {
+    let sandbox = Sandbox::new();
+    let line = "mnist --synthetic --rows 384 --epochs 2 --refresh-every 3";
+    let json = json(&sandbox, line);
+    for key in ["seconds_per_epoch", "peak_gflops", "achieved_gflops"] {
+        assert!(positive(&json[key]), "{key}: {json}");
+    }
+    assert!(json["peak_rss_mb"].is_null() || positive(&json["peak_rss_mb"]));
+    assert_eq!((json["threads"].as_u64(), json["refresh_every"].as_u64()), (Some(2), Some(3)));
+    let runs = json["runs"].as_array().unwrap();
+    let threads: Vec<_> = runs.iter().map(|run| run["threads"].as_u64().unwrap()).collect();
+    assert_eq!(threads, [1, 2]);
+    assert_eq!(runs[0]["test_accuracy_per_epoch"], runs[1]["test_accuracy_per_epoch"]);
+    let accuracy = json["test_accuracy_per_epoch"].as_array().unwrap();
+    assert_eq!(accuracy.len(), 2);
+    // Guessing reaches a tenth of 384 images, give or take 0.015: this is five times that above it.
+    assert!(accuracy[1].as_f64().unwrap() > 0.18, "{accuracy:?}");
+    assert_eq!(json["seconds_of_each_epoch"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn all_learners_can_be_compared_with_other_programs_in_one_run() {
+    let sandbox = Sandbox::new();
+    sandbox.write("peers.json", r#"{"peers": {"other": {"seconds_per_epoch": 2.0, "more": 1}}}"#);
+    let line = "mnist --synthetic --rows 128 --epochs 1 --threads 1 --learner bpc,backprop,pc \
+                --rule feedback,relaxation --peers peers.json";
+    let json = json(&sandbox, line);
+    let learners: Vec<_> =
+        json["runs"].as_array().unwrap().iter().map(|run| run["learner"].as_str().unwrap()).collect();
+    assert_eq!(learners, ["bpc feedback", "bpc relaxation", "backprop", "pc"]);
+    let ratio = json["ratios"]["bpc feedback"]["other"].as_f64().unwrap();
+    assert!((2.0 * ratio - json["seconds_per_epoch"].as_f64().unwrap()).abs() < 1e-12);
+    sandbox.write("peers.json", "{}");
+    sandbox.fails(&format!("bench {line}"), 1, &["peers.json", "scripts/peers.py"]);
+}
+
+#[test]
+fn small_tables_are_fitted_alone_and_as_an_ensemble() {
+    let sandbox = Sandbox::new();
+    let json = json(&sandbox, "tabular --epochs 1 --repeats 1 --threads 2");
+    let runs = json["runs"].as_array().unwrap();
+    let cases: Vec<_> = runs
+        .iter()
+        .map(|r| (r["table"].as_str().unwrap(), r["rows"].as_u64(), r["members"].as_u64()))
+        .collect();
+    let (yacht, energy) = (("like yacht", Some(308)), ("like energy", Some(768)));
+    let expected = [(yacht, 1), (yacht, 5), (energy, 1), (energy, 5)];
+    assert_eq!(cases, expected.map(|((name, rows), members)| (name, rows, Some(members))));
+    assert!(runs.iter().all(|run| positive(&run["seconds_fit"])));
+}
+
+#[test]
+fn every_way_to_predict_is_compared_with_the_forward_pass() {
+    let sandbox = Sandbox::new();
+    let json = json(&sandbox, "predict --rows 200 --repeats 1 --threads 1");
+    let runs = json["runs"].as_array().unwrap();
+    let cases: Vec<_> =
+        runs.iter().map(|run| (run["method"].as_str().unwrap(), run["rows"].as_u64().unwrap())).collect();
+    let expected =
+        [("forward", 200), ("mean", 200), ("linearised", 200), ("monte_carlo", 50), ("moments", 2)];
+    assert_eq!(cases, expected);
+    assert_eq!(runs[0]["ratio_to_forward"], 1.0);
+    assert!(runs.iter().all(|run| positive(&run["ratio_to_forward"])));
+}
+
+#[test]
+fn growth_is_printed_as_slopes_and_drawn() {
+    let sandbox = Sandbox::new();
+    let text = sandbox.ok("bench scaling --rows 64 --repeats 1 --threads 1 --out plots");
+    for word in ["rows", "width", "depth", "slope"] {
+        assert!(text.contains(word), "{text}");
+    }
+    let picture = String::from_utf8(sandbox.read("plots/scaling.svg")).unwrap();
+    assert!(picture.starts_with("<svg") && picture.contains("seconds per epoch"), "{picture}");
+}
+
+#[test]
+fn counts_of_zero_are_mistakes() {
+    let sandbox = Sandbox::new();
+    for flag in ["--epochs", "--repeats", "--threads", "--rows", "--refresh-every"] {
+        sandbox.fails(&format!("bench mnist --synthetic {flag} 0"), 2, &[flag, "at least 1"]);
+    }
+    sandbox.fails("bench mnist --synthetic --rows 127", 2, &["--rows 127", "batch of 128"]);
+}
+
+#[test]
+fn shells_get_their_completions() {
+    let sandbox = Sandbox::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = sandbox.ok(&format!("completions {shell}"));
+        assert!(script.contains("bayespc") && script.contains("refresh-every"), "{shell}");
+    }
+}
