@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _core
 from ._progress import ProgressBar
-from ._settings import METHODS, choice, method_params, method_settings, model_settings
+from ._settings import METHODS, choice, method_params, method_settings, model_settings, search_settings
 from ._validation import Array, ArrayLike, Samples, checked_samples, seed_of
 
 Targets = npt.NDArray[np.float64] | npt.NDArray[np.int64]
@@ -67,11 +67,13 @@ class BPCEstimator(BaseEstimator):
             X, target, weights = _canonical(X, target, weights)
         previous = self.model_ if self.warm_start and self._is_fitted() else None
         classes = self._n_classes()
+        chosen = search_settings(self.get_params(deep=False))
+        search = None if chosen is None else json.dumps(chosen)
         if self.verbose:
             with ProgressBar(type(self).__name__) as bar:
-                fitted = _core.Model.fit(X, target, classes, weights, settings, bar, previous)
+                fitted = _core.Model.fit(X, target, classes, weights, settings, bar, previous, search)
         else:
-            fitted = _core.Model.fit(X, target, classes, weights, settings, None, previous)
+            fitted = _core.Model.fit(X, target, classes, weights, settings, None, previous, search)
         self.model_, interrupted = fitted
         self._read_reports()
         # Whoever interrupts wants to go on, not to wait for one more pass over the data.

@@ -30,9 +30,10 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
     activation : {"relu", "identity", "leaky_relu", "tanh", "sigmoid", "softplus", "gelu", "silu"}, \
             default="relu"
         Nonlinearity of the hidden layers.
-    prior_scale : float, default=0.3
+    prior_scale : float or "auto", default=0.3
         Prior variance of the weights, relative to the noise of their layer. Too wide overfits, too narrow
-        underfits: the one setting worth a search.
+        underfits: the one setting worth a search. With ``"auto"`` it is chosen by the likelihood of held-out
+        samples, together with the temperature of the probabilities, at the cost of some ten fits.
     rule : {"feedback", "relaxation"} or dict, default="feedback"
         How activities are inferred: by one backward sweep, or by descent on the energy. A mapping gives all
         settings of a rule, as in `bayespc.presets`.
@@ -105,7 +106,7 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         hidden_layer_sizes: Any = (50, 50),
         *,
         activation: str = "relu",
-        prior_scale: float = 0.3,
+        prior_scale: float | Literal["auto"] = 0.3,
         rule: Any = "feedback",
         max_iter: int = 100,
         batch_size: int = 32,

@@ -31,6 +31,7 @@ class Model:
         settings: str,
         watch: Callable[[int, int], None] | None = None,
         previous: Model | None = None,
+        search: str | None = None,
     ) -> tuple[Model, bool]: ...
     @staticmethod
     def for_stream(x: _Samples, y: _Targets, classes: int, settings: str) -> Model: ...

@@ -25,11 +25,13 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
     activation : {"relu", "identity", "leaky_relu", "tanh", "sigmoid", "softplus", "gelu", "silu"}, \
             default="relu"
         Nonlinearity of the hidden layers.
-    prior_scale : float, default=10.0
+    prior_scale : float or "auto", default=10.0
         Prior variance of the weights, relative to the noise of their layer. Too wide overfits, too narrow
-        underfits: the one setting worth a search.
-    noise : {"constant", "variance"}, default="constant"
-        Whether the noise is the same everywhere or depends on the input.
+        underfits: the one setting worth a search. With ``"auto"`` it is chosen by the density of held-out
+        samples, at the cost of some twenty fits.
+    noise : {"constant", "variance", "auto"}, default="constant"
+        Whether the noise is the same everywhere or depends on the input; ``"auto"`` chooses like
+        `prior_scale`.
     rule : {"feedback", "relaxation"} or dict, default="feedback"
         How activities are inferred: by one backward sweep, or by descent on the energy. A mapping gives all
         settings of a rule, as in `bayespc.presets`.
@@ -101,8 +103,8 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         hidden_layer_sizes: Any = (50, 50),
         *,
         activation: str = "relu",
-        prior_scale: float = 10.0,
-        noise: Literal["constant", "variance"] = "constant",
+        prior_scale: float | Literal["auto"] = 10.0,
+        noise: Literal["constant", "variance", "auto"] = "constant",
         rule: Any = "feedback",
         max_iter: int = 100,
         batch_size: int = 32,

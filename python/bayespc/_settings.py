@@ -11,6 +11,7 @@ from . import _core
 
 ACTIVATIONS = ("identity", "relu", "leaky_relu", "tanh", "sigmoid", "softplus", "gelu", "silu")
 HEADS = {"constant": "gaussian", "variance": "variance_node"}
+AUTO = "auto"
 PRECISIONS = {"float64": "f64", "float32": "f32"}
 METHODS = ("linearised", "mean", "monte_carlo", "moments")
 RULES = ("feedback", "relaxation")
@@ -86,13 +87,15 @@ def layer_sizes(value: Any) -> list[int]:
 
 def model_settings(params: Mapping[str, Any], seed: int) -> Settings:
     """Return the core's settings for an estimator's parameters."""
-    prior_scale = number("prior_scale", params["prior_scale"], 0.0, float("inf"))
     settings: Settings = json.loads(_core.default_settings())
+    prior_scale = settings["network"]["prior"]["col_var"]
+    if params["prior_scale"] != AUTO:
+        prior_scale = number("prior_scale", params["prior_scale"], 0.0, float("inf"))
     settings["network"]["hidden_layer_sizes"] = layer_sizes(params["hidden_layer_sizes"])
     settings["network"]["activation"] = choice("activation", params["activation"], ACTIVATIONS)
     settings["network"]["prior"]["col_var"] = prior_scale
-    head = HEADS[choice("noise", params.get("noise", "constant"), tuple(HEADS))]
-    settings["network"]["head"] = {"kind": head}
+    noise = choice("noise", params.get("noise", "constant"), (*HEADS, AUTO))
+    settings["network"]["head"] = {"kind": HEADS["constant" if noise == AUTO else noise]}
     settings["rule"] = rule_settings(params["rule"])
     stopping = bool(params["early_stopping"])
     fraction = number("validation_fraction", params["validation_fraction"], 0.0, 1.0)
@@ -107,6 +110,15 @@ def model_settings(params: Mapping[str, Any], seed: int) -> Settings:
     settings["members"] = integer("n_members", params["n_members"], 1)
     settings["precision"] = PRECISIONS[choice("precision", params["precision"], tuple(PRECISIONS))]
     return settings
+
+
+def search_settings(params: Mapping[str, Any]) -> Settings | None:
+    """Return what the core should choose from the data before it fits, if anything is left to it."""
+    scale, noise = params["prior_scale"], params.get("noise", "constant")
+    if AUTO not in (scale, noise):
+        return None
+    fixed: Settings = {} if scale == AUTO else {"col_vars": [float(scale)]}
+    return {"noise": noise == AUTO} | fixed
 
 
 def estimator_params(settings: Settings) -> Settings:

@@ -6,6 +6,7 @@ use bayespc::inference::RelaxationSettings;
 use bayespc::learners::Rule;
 use bayespc::model::{Model as Inner, ModelSettings, Targets, Task};
 use bayespc::prediction::Method;
+use bayespc::selection::{self, SearchSettings};
 use bayespc::{Error, Result};
 use numpy::{PyArray1, PyArray2, PyArray3, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -88,9 +89,10 @@ pub struct Model {
 
 #[pymethods]
 impl Model {
-    /// Fit, from the start or from a `previous` model. Returns the model and whether the user interrupted.
+    /// Fit, from the start or from a `previous` model; with `search` (JSON), settings are chosen from the data
+    /// first. Returns the model and whether the user interrupted.
     #[staticmethod]
-    #[pyo3(signature = (x, y, classes, weights, settings, watch=None, previous=None))]
+    #[pyo3(signature = (x, y, classes, weights, settings, watch=None, previous=None, search=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords on the Python side")]
     fn fit(
         py: Python<'_>,
@@ -101,15 +103,31 @@ impl Model {
         settings: &str,
         watch: Option<Py<PyAny>>,
         previous: Option<&Self>,
+        search: Option<&str>,
     ) -> PyResult<(Self, bool)> {
         let settings: ModelSettings = parse("settings", settings)?;
+        let search: Option<SearchSettings> = search.map(|text| parse("search", text)).transpose()?;
         let labels = labels(&y)?;
         let targets = targets(&y, &labels, classes)?;
         let weights = weights.as_ref().map(values).transpose()?;
         let (result, interrupted) = with_samples!(x, |input| watched(py, watch.as_ref(), |progress| {
-            match previous {
-                None => Inner::fit(input, targets, weights, &settings, progress),
-                Some(model) => model.inner.refit(input, targets, weights, &settings, progress),
+            match (previous, &search) {
+                // What was chosen for the first fit holds for those that go on from it.
+                (Some(model), Some(_)) => {
+                    let chosen = model.inner.settings();
+                    let (network, temperature) = (chosen.network.clone(), chosen.temperature);
+                    let settings = ModelSettings { network, temperature, ..settings };
+                    model.inner.refit(input, targets, weights, &settings, progress)
+                }
+                (Some(model), None) => model.inner.refit(input, targets, weights, &settings, progress),
+                (None, None) => Inner::fit(input, targets, weights, &settings, progress),
+                (None, Some(search)) => {
+                    let choice = selection::choose(input, targets, weights, &settings, search)?;
+                    let mut model = Inner::fit(input, targets, weights, &choice.settings, progress)?;
+                    let tried = serde_json::to_string(&choice.candidates).unwrap_or_default();
+                    model.notes_mut().insert("search".to_owned(), tried);
+                    Ok(model)
+                }
             }
         }))?;
         Ok((Self { inner: result.map_err(refused)? }, interrupted))

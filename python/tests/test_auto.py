@@ -1,0 +1,71 @@
+"""Settings chosen from the data: `prior_scale="auto"` and `noise="auto"`."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import log_loss
+
+from bayespc import BPCClassifier, BPCRegressor
+
+RNG = np.random.default_rng(0)
+
+
+def funnel(n: int):
+    """A line with noise that grows along it."""
+    X = RNG.uniform(0, 1, size=(n, 1))
+    return X, 3 * X[:, 0] + (0.02 + X[:, 0]) * RNG.normal(size=n)
+
+
+def test_noise_that_depends_on_the_input_is_found():
+    X, y = funnel(300)
+    model = BPCRegressor(prior_scale="auto", noise="auto", max_iter=30, random_state=0).fit(X, y)
+    assert json.loads(model.model_.settings)["network"]["head"]["kind"] == "variance_node"
+    _, std = model.predict([[0.05], [0.95]], return_std=True)
+    assert std[1] > 3 * std[0]
+
+
+def test_the_choice_is_the_same_for_the_same_seed_and_survives_a_clone():
+    X, y = funnel(100)
+    model = BPCRegressor(prior_scale="auto", max_iter=10, random_state=3).fit(X, y)
+    again = clone(model).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), again.predict(X))
+    assert model.get_params()["prior_scale"] == "auto"
+
+
+def test_a_given_prior_stays_when_only_the_noise_is_chosen():
+    X, y = funnel(100)
+    model = BPCRegressor(prior_scale=2.5, noise="auto", max_iter=5, random_state=0).fit(X, y)
+    assert json.loads(model.model_.settings)["network"]["prior"]["col_var"] == 2.5
+
+
+def test_a_warm_start_keeps_what_was_chosen():
+    X, y = funnel(100)
+    model = BPCRegressor(prior_scale="auto", max_iter=5, random_state=0, warm_start=True).fit(X, y)
+    chosen = json.loads(model.model_.settings)["network"]
+    assert json.loads(model.fit(X, y).model_.settings)["network"] == chosen
+
+
+def test_the_temperature_fits_probabilities_to_overlapping_classes():
+    X = RNG.normal(size=(600, 2))
+    y = (X[:, 0] + RNG.normal(size=600) > 0).astype(int)
+    train, test = slice(0, 300), slice(300, 600)
+    auto = BPCClassifier(prior_scale="auto", max_iter=20, random_state=0).fit(X[train], y[train])
+    wide = BPCClassifier(prior_scale=10.0, max_iter=20, random_state=0).fit(X[train], y[train])
+    assert log_loss(y[test], auto.predict_proba(X[test])) < log_loss(y[test], wide.predict_proba(X[test]))
+    assert auto.model_.temperature != 1.0
+
+
+def test_a_handful_of_samples_is_fitted_without_a_choice():
+    X, y = funnel(6)
+    model = BPCRegressor(prior_scale="auto", noise="auto", random_state=0).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_another_word_is_refused():
+    X, y = funnel(30)
+    with pytest.raises(ValueError, match="noise must be one of constant, variance, auto"):
+        BPCRegressor(noise="automatic").fit(X, y)  # pyright: ignore[reportArgumentType]
