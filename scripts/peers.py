@@ -3,16 +3,18 @@
     python scripts/peers.py [--data FOLDER] [--epochs 3] [--rows N] > peers.json
     bayespc bench mnist --learner bpc,backprop,pc --rule feedback,relaxation --peers peers.json
 
-The programs: JAX backpropagation with Adam, JAX predictive coding (T = 10 steps of the activities at rate 0.01 with
-momentum 0.65, AdamW on the weights), and scikit-learn's MLPClassifier where it is installed. All are in single
-precision, in batches of 128, on a squared error but for scikit-learn's; JAX is compiled before the clock starts.
-The medians over epochs are printed, with the test accuracy after the last one.
+The programs: JAX backpropagation with Adam, JAX predictive coding (T = 10 steps of the activities at rate
+0.01 with momentum 0.65, AdamW on the weights), and scikit-learn's MLPClassifier where it is installed. All
+are in single precision, in batches of 128, on a squared error but for scikit-learn's; JAX is compiled before
+the clock starts. The medians over epochs are printed, with the test accuracy after the last one.
 
-FOLDER, by default BAYESPC_DATA, holds `mnist/*.gz`, or the four files themselves. `make peers` runs all of this.
+FOLDER, by default BAYESPC_DATA, holds `mnist/*.gz` or the `.gz` files themselves. `make peers` runs
+all of this.
 """
 
 import argparse
 import gzip
+import itertools
 import json
 import os
 import pathlib
@@ -52,12 +54,13 @@ def load(folder: pathlib.Path, rows: int | None) -> tuple[np.ndarray, np.ndarray
 
 
 def start(seed: int) -> list[tuple[jax.Array, jax.Array]]:
-    """He-scaled weights and zero biases."""
+    """Weights and biases uniform within 1/√fan-in, as they start here."""
     rng = np.random.default_rng(seed)
-    pairs = zip(WIDTHS[1:], WIDTHS[:-1], strict=True)
-    return [
-        (jnp.asarray(rng.normal(0, np.sqrt(2 / i), (i, o)), jnp.float32), jnp.zeros(o, jnp.float32)) for o, i in pairs
-    ]
+
+    def draw(fan_in: int, shape) -> jax.Array:
+        return jnp.asarray(rng.uniform(-1, 1, shape) / np.sqrt(fan_in), jnp.float32)
+
+    return [(draw(i, (i, o)), draw(i, o)) for i, o in itertools.pairwise(WIDTHS)]
 
 
 def layer(weights, below, first: bool):
@@ -154,7 +157,10 @@ def time_jax(step, data, epochs: int) -> dict[str, float]:
         carry = jax.block_until_ready(compiled(carry, order()))
         seconds.append(time.perf_counter() - begin)
     guesses = np.argmax(np.asarray(forward(carry[0], jnp.asarray(test_images))[-1]), axis=1)
-    return {"seconds_per_epoch": statistics.median(seconds), "test_accuracy": float(np.mean(guesses == test_digits))}
+    return {
+        "seconds_per_epoch": statistics.median(seconds),
+        "test_accuracy": float(np.mean(guesses == test_digits)),
+    }
 
 
 def time_sklearn(data, epochs: int) -> dict[str, float]:

@@ -38,7 +38,7 @@ const WAYS: [Way; 5] = [
         method: Some(Method::MonteCarlo { draws: 20, seed: 0, layer_noise: false }),
         share: 4,
     },
-    Way { name: "moments", method: Some(Method::Moments { covariance: CovarianceRule::Exact }), share: 100 },
+    Way { name: "moments", method: Some(Method::Moments { covariance: CovarianceRule::Exact }), share: 1000 },
 ];
 
 /// Run the benchmark.

@@ -189,7 +189,7 @@ fn plot(all: &[Series]) -> Result<String> {
         .iter()
         .map(|what| {
             let mut panel = Panel {
-                title: format!("Growth with {what}"),
+                title: format!("Growth with {what}, slope"),
                 x_label: (*what).to_owned(),
                 y_label: "seconds per epoch".to_owned(),
                 x_log: true,
@@ -200,7 +200,7 @@ fn plot(all: &[Series]) -> Result<String> {
                 let threads = if series.threads == 1 { "thread" } else { "threads" };
                 let label = format!("{} {threads}", series.threads);
                 let (x, y) = (series.x.clone(), series.medians());
-                panel.title.push_str(&format!(", slope {:.2}", series.slope()));
+                panel.title.push_str(&format!(" {:.2}", series.slope()));
                 panel.scatters.push(Scatter {
                     label: label.clone(),
                     x: x.clone(),
