@@ -20,8 +20,12 @@ epochs = 3 if os.environ.get("BAYESPC_QUICK") else 100
 X, y = load_diabetes(return_X_y=True, as_frame=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 # The prior is the one setting worth a search.
-model = BPCRegressor(max_iter=min(30, epochs), random_state=0)
-search = GridSearchCV(model, {"prior_scale": [0.01, 0.1, 1.0]}, scoring="r2", cv=3)
+search = GridSearchCV(
+    BPCRegressor(max_iter=min(30, epochs), random_state=0),
+    {"prior_scale": [0.01, 0.1, 1.0]},
+    scoring="r2",
+    cv=3,
+)
 model = search.fit(X_train, y_train).best_estimator_
 print(f"diabetes: prior_scale = {model.prior_scale}, R² = {model.score(X_test, y_test):.2f}")
 

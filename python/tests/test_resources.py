@@ -24,8 +24,9 @@ def estimator():
     return BPCRegressor((4,), max_iter=1, batch_size=512, precision="{precision}", random_state=0)
 
 n, d = 400_000, 20
-X = np.ones((n, d))
-X[:, :] = np.arange(n)[:, None] % np.arange(2, d + 2)
+X = np.empty((n, d))
+for column in range(d):
+    X[:, column] = np.arange(n) % (column + 2)
 y = X[:, 3].copy()
 # Whatever is loaded or allocated once does not count.
 model = estimator().fit(X[:2000], y[:2000])
@@ -80,8 +81,10 @@ def test_a_call_of_fit_costs_little_more_than_the_core_s_fit(kind, monkeypatch):
 
     core = SimpleNamespace(Model=SimpleNamespace(fit=timed(_core.Model.fit)))
     monkeypatch.setattr(_base, "_core", core)
+    # The core's second pass, which is not the fit but not Python either.
+    monkeypatch.setattr(kind, "_free_energy", timed(kind._free_energy))
     started = time.perf_counter()
     kind(max_iter=3, random_state=0).fit(X, y if kind is BPCRegressor else y > 1.0)
     total = time.perf_counter() - started
-    # The rest: validation, labels, and the free energy of all samples. A hundred epochs are the default.
+    # The rest is validation and labels: at three epochs of the hundred that are the default.
     assert total - sum(inside) < 0.05 * total, f"{sum(inside):.2f} s of {total:.2f} s"

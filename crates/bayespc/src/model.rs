@@ -289,8 +289,9 @@ impl Model {
     ) -> Result<Vec<(Member, TrainingReport)>> {
         let target: Mat<T> = targets.scaled(&self.target_scaling)?;
         // The only copy of the input: standardised, in the working precision.
-        let input: Mat<T> = self.input_scaling.apply_as(input)?;
-        let data = dataset(&input, &target, weights)?;
+        let packed: Vec<T> = self.input_scaling.apply_packed(input)?;
+        let input = MatRef::from_column_major_slice(&packed, input.nrows(), input.ncols());
+        let data = dataset(input, target.as_ref(), weights)?;
         let shared = SharedProgress::new(progress, self.settings.members);
         (0..self.settings.members)
             .into_par_iter()
@@ -321,7 +322,7 @@ impl Model {
         self.check_input(input)?;
         let target: Mat<f64> = targets.scaled(&self.target_scaling)?;
         let input: Mat<f64> = self.input_scaling.apply_as(input)?;
-        let data = dataset(&input, &target, weights)?;
+        let data = dataset(input.as_ref(), target.as_ref(), weights)?;
         let n_seen = self.n_seen + data.total_weight();
         let continued: Vec<(Member, u64)> = self
             .members
@@ -419,7 +420,7 @@ impl Model {
             .map(|(input, targets, weights)| {
                 let target: Mat<f64> = targets.scaled(&self.target_scaling)?;
                 let input: Mat<f64> = self.input_scaling.apply_as(input)?;
-                let data = dataset(&input, &target, weights)?;
+                let data = dataset(input.as_ref(), target.as_ref(), weights)?;
                 self.members.iter().map(|member| learning::free_energy(&member.network, &data)).collect()
             })
             .collect::<Result<_>>()?;
@@ -512,11 +513,11 @@ fn fit_scaling<S: Real>(
 }
 
 fn dataset<'a, T: Real>(
-    input: &'a Mat<T>,
-    target: &'a Mat<T>,
+    input: MatRef<'a, T>,
+    target: MatRef<'a, T>,
     weights: Option<&'a [f64]>,
 ) -> Result<Dataset<'a, T>> {
-    let data = Dataset::new(input.as_ref(), target.as_ref())?;
+    let data = Dataset::new(input, target)?;
     weights.map_or(Ok(data), |weights| data.with_weights(weights))
 }
 
@@ -620,7 +621,7 @@ mod tests {
             let chunked = model.free_energy(x.as_ref(), Targets::Values(y.as_ref()), weights).unwrap();
             let input: Mat<f64> = model.input_scaling.apply(x.as_ref()).unwrap();
             let target: Mat<f64> = model.target_scaling.apply(y.as_ref()).unwrap();
-            let data = dataset(&input, &target, weights).unwrap();
+            let data = dataset(input.as_ref(), target.as_ref(), weights).unwrap();
             let whole = learning::free_energy(&model.members[0].network, &data).unwrap();
             for (a, b) in chunked[0].iter().zip(&whole) {
                 // Sums of n terms in another order: n ε at most.

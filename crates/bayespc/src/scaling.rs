@@ -100,6 +100,18 @@ impl Standardiser {
         }))
     }
 
+    /// The same, column after column: a matrix of faer's own pads its columns for alignment, which at 20
+    /// rows is 60 % more memory.
+    pub fn apply_packed<S: Real, T: Real>(&self, data: MatRef<'_, S>) -> Result<Vec<T>> {
+        self.check_rows(data.nrows())?;
+        let mut packed = Vec::with_capacity(data.nrows() * data.ncols());
+        for column in data.col_iter() {
+            let rows = column.iter().zip(self.offset.iter().zip(&self.scale));
+            packed.extend(rows.map(|(value, (offset, scale))| T::lit((value.as_f64() - offset) / scale)));
+        }
+        Ok(packed)
+    }
+
     /// m + s x of each column of `data` (`d × n`).
     pub fn undo<T: Real>(&self, data: MatRef<'_, T>) -> Result<Mat<T>> {
         self.check_rows(data.nrows())?;
@@ -262,5 +274,15 @@ mod tests {
         assert_relative_eq!(z[(0, 3)], 1.5 / 1.25f32.sqrt(), max_relative = 1e-6);
         let wide: Mat<f64> = Standardiser::fit(data.as_ref()).unwrap().apply_as(data.as_ref()).unwrap();
         assert_relative_eq!(wide[(0, 3)], 1.5 / 1.25f64.sqrt(), max_relative = 1e-12);
+    }
+
+    #[test]
+    fn packed_columns_are_those_of_the_matrix() {
+        let data = normal(3, 5, &mut ChaCha8Rng::seed_from_u64(0));
+        let standardiser = Standardiser::fit(data.as_ref()).unwrap();
+        let packed: Vec<f64> = standardiser.apply_packed(data.as_ref()).unwrap();
+        let matrix = standardiser.apply(data.as_ref()).unwrap();
+        assert_eq!(MatRef::from_column_major_slice(&packed, 3, 5), matrix.as_ref());
+        assert!(standardiser.apply_packed::<f64, f64>(data.as_ref().subrows(0, 2)).is_err());
     }
 }
