@@ -222,13 +222,12 @@ impl<T: Real> Layer<T> {
 
     /// M, ⟨Σ⁻¹⟩ and, if asked for, V in working precision (`0 × 0` otherwise).
     pub fn expectations(&self, with_col_cov: bool) -> Result<Expectations<T>> {
-        let noise = match &self.kept_inv_scale {
-            Some(inv_scale) => Wishart::from_inv_scale(inv_scale.clone(), self.natural.dof())?,
-            None => {
-                let mut post_post = self.natural.post_post.clone();
-                mirror_lower(post_post.as_mut());
-                noise(&post_post, &self.natural.post_pre, self.mean.as_ref(), self.natural.dof())?
-            }
+        let noise = if let Some(inv_scale) = &self.kept_inv_scale {
+            Wishart::from_inv_scale(inv_scale.clone(), self.natural.dof())?
+        } else {
+            let mut post_post = self.natural.post_post.clone();
+            mirror_lower(post_post.as_mut());
+            noise(&post_post, &self.natural.post_pre, self.mean.as_ref(), self.natural.dof())?
         };
         Ok(Expectations {
             mean: self.working_mean.clone(),
