@@ -209,8 +209,8 @@ mod tests {
     }
 
     #[test]
-    fn without_flags_the_settings_are_the_default() {
-        assert_eq!(load(&[]).unwrap(), ModelSettings::default());
+    fn without_flags_the_settings_are_the_default_with_five_members() {
+        assert_eq!(load(&[]).unwrap(), ModelSettings { members: 5, ..ModelSettings::default() });
         let paper = SettingsArgs {
             preset: Preset::Paper,
             config: None,
