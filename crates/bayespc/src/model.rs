@@ -11,7 +11,7 @@ use faer::{Mat, MatRef};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Dataset, one_hot};
+use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::learners::{Bpc, Rule};
 use crate::learning::{self, FreeEnergy};
@@ -122,13 +122,23 @@ impl Targets<'_> {
         }
     }
 
-    fn scaled<T: Real>(&self, scaling: &Standardiser) -> Result<Mat<T>> {
+    /// Standardised values or one-hot codes, column after column.
+    fn scaled<T: Real>(&self, scaling: &Standardiser) -> Result<Vec<T>> {
         match *self {
             Self::Values(values) => {
                 crate::data::check_finite("target", values)?;
-                scaling.apply_as(values)
+                scaling.apply_packed(values)
             }
-            Self::Classes { labels, classes } => one_hot(labels, classes),
+            Self::Classes { labels, classes } => {
+                let mut codes = vec![T::zero(); classes * labels.len()];
+                for (row, &label) in labels.iter().enumerate() {
+                    if label >= classes {
+                        return Err(Error::Label { label, row, classes });
+                    }
+                    codes[row * classes + label] = T::one();
+                }
+                Ok(codes)
+            }
         }
     }
 
@@ -280,11 +290,10 @@ impl Model {
         weights: Option<&[f64]>,
         progress: &mut dyn Progress,
     ) -> Result<Vec<(Member, TrainingReport)>> {
-        let target: Mat<T> = targets.scaled(&self.target_scaling)?;
-        // The only copy of the input: standardised, in the working precision.
-        let packed: Vec<T> = self.input_scaling.apply_packed(input)?;
-        let input = MatRef::from_column_major_slice(&packed, input.nrows(), input.ncols());
-        let data = dataset(input, target.as_ref(), weights)?;
+        // The only copies of the data: standardised, in the working precision.
+        let target: Vec<T> = targets.scaled(&self.target_scaling)?;
+        let input: Vec<T> = self.input_scaling.apply_packed(input)?;
+        let data = self.dataset(&input, &target, weights)?;
         let shared = SharedProgress::new(progress, self.settings.members);
         (0..self.settings.members)
             .into_par_iter()
@@ -313,9 +322,9 @@ impl Model {
             return Err(Error::Conflict { first: "these targets", second: "the task of the first fit" });
         }
         self.check_input(input)?;
-        let target: Mat<f64> = targets.scaled(&self.target_scaling)?;
-        let input: Mat<f64> = self.input_scaling.apply_as(input)?;
-        let data = dataset(input.as_ref(), target.as_ref(), weights)?;
+        let target: Vec<f64> = targets.scaled(&self.target_scaling)?;
+        let input: Vec<f64> = self.input_scaling.apply_packed(input)?;
+        let data = self.dataset(&input, &target, weights)?;
         let n_seen = self.n_seen + data.total_weight();
         let continued: Vec<(Member, u64)> = self
             .members
@@ -411,9 +420,9 @@ impl Model {
             // Nothing is learned from a chunk that weighs nothing.
             .filter(|(_, _, weights)| weights.is_none_or(|w| w.iter().any(|&weight| weight != 0.0)))
             .map(|(input, targets, weights)| {
-                let target: Mat<f64> = targets.scaled(&self.target_scaling)?;
-                let input: Mat<f64> = self.input_scaling.apply_as(input)?;
-                let data = dataset(input.as_ref(), target.as_ref(), weights)?;
+                let target: Vec<f64> = targets.scaled(&self.target_scaling)?;
+                let input: Vec<f64> = self.input_scaling.apply_packed(input)?;
+                let data = self.dataset(&input, &target, weights)?;
                 self.members.iter().map(|member| learning::free_energy(&member.network, &data)).collect()
             })
             .collect::<Result<_>>()?;
@@ -487,6 +496,21 @@ impl Model {
         &mut self.notes
     }
 
+    /// Standardised columns, one after the other, as the data they are.
+    fn dataset<'a, T: Real>(
+        &self,
+        input: &'a [T],
+        target: &'a [T],
+        weights: Option<&'a [f64]>,
+    ) -> Result<Dataset<'a, T>> {
+        let columns = |values: &'a [T], d: usize| {
+            let n = if d == 0 { 0 } else { values.len() / d };
+            MatRef::from_column_major_slice(values, d, n)
+        };
+        let data = Dataset::new(columns(input, self.n_features()), columns(target, self.n_targets()))?;
+        weights.map_or(Ok(data), |weights| data.with_weights(weights))
+    }
+
     pub(crate) fn check_input<S: Real>(&self, input: MatRef<'_, S>) -> Result<()> {
         crate::network::check_input(input, self.n_features())?;
         crate::data::check_finite("input", input)
@@ -503,15 +527,6 @@ fn fit_scaling<S: Real>(
         None => Standardiser::fit(values),
         Some(weights) => Standardiser::fit_weighted(values, weights),
     }
-}
-
-fn dataset<'a, T: Real>(
-    input: MatRef<'a, T>,
-    target: MatRef<'a, T>,
-    weights: Option<&'a [f64]>,
-) -> Result<Dataset<'a, T>> {
-    let data = Dataset::new(input, target)?;
-    weights.map_or(Ok(data), |weights| data.with_weights(weights))
 }
 
 /// Seeds of members are far apart, so that neighbouring seeds of a user share no member.
@@ -614,7 +629,10 @@ mod tests {
             let chunked = model.free_energy(x.as_ref(), Targets::Values(y.as_ref()), weights).unwrap();
             let input: Mat<f64> = model.input_scaling.apply(x.as_ref()).unwrap();
             let target: Mat<f64> = model.target_scaling.apply(y.as_ref()).unwrap();
-            let data = dataset(input.as_ref(), target.as_ref(), weights).unwrap();
+            let mut data = Dataset::new(input.as_ref(), target.as_ref()).unwrap();
+            if let Some(weights) = weights {
+                data = data.with_weights(weights).unwrap();
+            }
             let whole = learning::free_energy(&model.members[0].network, &data).unwrap();
             for (a, b) in chunked[0].iter().zip(&whole) {
                 // Sums of n terms in another order: n ε at most.
