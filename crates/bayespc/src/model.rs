@@ -4,6 +4,7 @@
 //! seed only; the predictive is their equal mixture.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -22,7 +23,11 @@ use crate::scaling::Standardiser;
 use crate::training::{self, Control, Observer, TrainingReport, TrainingSettings};
 
 /// Samples whose free energy is taken at a time.
-const CHUNK: usize = 4096;
+const CHUNK: usize = 1024;
+
+/// Parallel tasks over samples: fixed, so that sums have one order whatever the number of threads, and few,
+/// because what each keeps stands between blocks of memory that could be used again.
+const SPANS: usize = 8;
 
 /// Everything that can be set about a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -410,30 +415,34 @@ impl Model {
                 return Err(Error::Shape { what, axis: "samples", found, expected: n });
             }
         }
-        let starts: Vec<usize> = (0..n).step_by(CHUNK).collect();
-        let chunks: Vec<Vec<Vec<FreeEnergy>>> = starts
+        let energy = |range: Range<usize>| -> Result<Option<Vec<Vec<FreeEnergy>>>> {
+            let (start, n) = (range.start, range.len());
+            let weights = weights.map(|w| &w[range]);
+            if weights.is_some_and(|w| w.iter().all(|&weight| weight == 0.0)) {
+                return Ok(None);
+            }
+            let target: Vec<f64> = targets.subset(start, n).scaled(&self.target_scaling)?;
+            let input: Vec<f64> = self.input_scaling.apply_packed(input.subcols(start, n))?;
+            let data = self.dataset(&input, &target, weights)?;
+            self.members
+                .iter()
+                .map(|member| learning::free_energy(&member.network, &data))
+                .collect::<Result<_>>()
+                .map(Some)
+        };
+        let length = n.div_ceil(SPANS).max(CHUNK);
+        let spans: Vec<usize> = (0..n).step_by(length).collect();
+        let sums: Vec<Option<Vec<Vec<FreeEnergy>>>> = spans
             .into_par_iter()
-            .map(|start| (start, CHUNK.min(n - start)))
-            .map(|(start, n)| {
-                (input.subcols(start, n), targets.subset(start, n), weights.map(|w| &w[start..start + n]))
-            })
-            // Nothing is learned from a chunk that weighs nothing.
-            .filter(|(_, _, weights)| weights.is_none_or(|w| w.iter().any(|&weight| weight != 0.0)))
-            .map(|(input, targets, weights)| {
-                let target: Vec<f64> = targets.scaled(&self.target_scaling)?;
-                let input: Vec<f64> = self.input_scaling.apply_packed(input)?;
-                let data = self.dataset(&input, &target, weights)?;
-                self.members.iter().map(|member| learning::free_energy(&member.network, &data)).collect()
+            .map(|span| {
+                let end = (span + length).min(n);
+                (span..end)
+                    .step_by(CHUNK)
+                    .try_fold(None, |sum, start| Ok(joined(sum, energy(start..(start + CHUNK).min(end))?)))
             })
             .collect::<Result<_>>()?;
-        let add = |mut sum: Vec<Vec<FreeEnergy>>, part: Vec<Vec<FreeEnergy>>| {
-            for (sum, part) in sum.iter_mut().flatten().zip(part.iter().flatten()) {
-                sum.expected_log_likelihood += part.expected_log_likelihood;
-            }
-            sum
-        };
         let what = "the data with positive sample weight";
-        chunks.into_iter().reduce(add).ok_or(Error::Empty { what })
+        sums.into_iter().fold(None, joined).ok_or(Error::Empty { what })
     }
 
     /// Settings the model was fitted with.
@@ -529,6 +538,22 @@ fn fit_scaling<S: Real>(
     }
 }
 
+/// Free energies of more samples: the posteriors are the same, the log-likelihoods add.
+fn joined(
+    sum: Option<Vec<Vec<FreeEnergy>>>,
+    part: Option<Vec<Vec<FreeEnergy>>>,
+) -> Option<Vec<Vec<FreeEnergy>>> {
+    match (sum, part) {
+        (Some(mut sum), Some(part)) => {
+            for (sum, part) in sum.iter_mut().flatten().zip(part.iter().flatten()) {
+                sum.expected_log_likelihood += part.expected_log_likelihood;
+            }
+            Some(sum)
+        }
+        (sum, part) => sum.or(part),
+    }
+}
+
 /// Seeds of members are far apart, so that neighbouring seeds of a user share no member.
 fn member_seed(seed: u64, member: usize) -> u64 {
     seed.wrapping_add((member as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15))
@@ -613,7 +638,7 @@ mod tests {
     #[test]
     fn the_free_energy_in_chunks_is_that_of_all_samples_at_once() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
-        let n = 2 * CHUNK + 17;
+        let n = (SPANS + 2) * CHUNK + 17;
         let (x, y) = (normal(2, n, &mut rng), normal(1, n, &mut rng));
         let model = Model::fit(
             x.as_ref().subcols(0, 200),
