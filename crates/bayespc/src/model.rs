@@ -513,7 +513,7 @@ impl Model {
         weights: Option<&'a [f64]>,
     ) -> Result<Dataset<'a, T>> {
         let columns = |values: &'a [T], d: usize| {
-            let n = if d == 0 { 0 } else { values.len() / d };
+            let n = values.len().checked_div(d).unwrap_or(0);
             MatRef::from_column_major_slice(values, d, n)
         };
         let data = Dataset::new(columns(input, self.n_features()), columns(target, self.n_targets()))?;
