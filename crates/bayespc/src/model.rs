@@ -4,6 +4,7 @@
 //! seed only; the predictive is their equal mixture.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -11,7 +12,7 @@ use faer::{Mat, MatRef};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Dataset, one_hot};
+use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::learners::{Bpc, Rule};
 use crate::learning::{self, FreeEnergy};
@@ -22,7 +23,11 @@ use crate::scaling::Standardiser;
 use crate::training::{self, Control, Observer, TrainingReport, TrainingSettings};
 
 /// Samples whose free energy is taken at a time.
-const CHUNK: usize = 4096;
+const CHUNK: usize = 1024;
+
+/// Parallel tasks over samples: fixed, so that sums have one order whatever the number of threads, and few,
+/// because what each keeps stands between blocks of memory that could be used again.
+const SPANS: usize = 8;
 
 /// Everything that can be set about a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -129,13 +134,23 @@ impl Targets<'_> {
         }
     }
 
-    fn scaled<T: Real>(&self, scaling: &Standardiser) -> Result<Mat<T>> {
+    /// Standardised values or one-hot codes, column after column.
+    fn scaled<T: Real>(&self, scaling: &Standardiser) -> Result<Vec<T>> {
         match *self {
             Self::Values(values) => {
                 crate::data::check_finite("target", values)?;
-                scaling.apply_as(values)
+                scaling.apply_packed(values)
             }
-            Self::Classes { labels, classes } => one_hot(labels, classes),
+            Self::Classes { labels, classes } => {
+                let mut codes = vec![T::zero(); classes * labels.len()];
+                for (row, &label) in labels.iter().enumerate() {
+                    if label >= classes {
+                        return Err(Error::Label { label, row, classes });
+                    }
+                    codes[row * classes + label] = T::one();
+                }
+                Ok(codes)
+            }
         }
     }
 
@@ -287,11 +302,10 @@ impl Model {
         weights: Option<&[f64]>,
         progress: &mut dyn Progress,
     ) -> Result<Vec<(Member, TrainingReport)>> {
-        let target: Mat<T> = targets.scaled(&self.target_scaling)?;
-        // The only copy of the input: standardised, in the working precision.
-        let packed: Vec<T> = self.input_scaling.apply_packed(input)?;
-        let input = MatRef::from_column_major_slice(&packed, input.nrows(), input.ncols());
-        let data = dataset(input, target.as_ref(), weights)?;
+        // The only copies of the data: standardised, in the working precision.
+        let target: Vec<T> = targets.scaled(&self.target_scaling)?;
+        let input: Vec<T> = self.input_scaling.apply_packed(input)?;
+        let data = self.dataset(&input, &target, weights)?;
         let shared = SharedProgress::new(progress, self.settings.members);
         (0..self.settings.members)
             .into_par_iter()
@@ -320,9 +334,9 @@ impl Model {
             return Err(Error::Conflict { first: "these targets", second: "the task of the first fit" });
         }
         self.check_input(input)?;
-        let target: Mat<f64> = targets.scaled(&self.target_scaling)?;
-        let input: Mat<f64> = self.input_scaling.apply_as(input)?;
-        let data = dataset(input.as_ref(), target.as_ref(), weights)?;
+        let target: Vec<f64> = targets.scaled(&self.target_scaling)?;
+        let input: Vec<f64> = self.input_scaling.apply_packed(input)?;
+        let data = self.dataset(&input, &target, weights)?;
         let n_seen = self.n_seen + data.total_weight();
         let continued: Vec<(Member, u64)> = self
             .members
@@ -408,30 +422,34 @@ impl Model {
                 return Err(Error::Shape { what, axis: "samples", found, expected: n });
             }
         }
-        let starts: Vec<usize> = (0..n).step_by(CHUNK).collect();
-        let chunks: Vec<Vec<Vec<FreeEnergy>>> = starts
+        let energy = |range: Range<usize>| -> Result<Option<Vec<Vec<FreeEnergy>>>> {
+            let (start, n) = (range.start, range.len());
+            let weights = weights.map(|w| &w[range]);
+            if weights.is_some_and(|w| w.iter().all(|&weight| weight == 0.0)) {
+                return Ok(None);
+            }
+            let target: Vec<f64> = targets.subset(start, n).scaled(&self.target_scaling)?;
+            let input: Vec<f64> = self.input_scaling.apply_packed(input.subcols(start, n))?;
+            let data = self.dataset(&input, &target, weights)?;
+            self.members
+                .iter()
+                .map(|member| learning::free_energy(&member.network, &data))
+                .collect::<Result<_>>()
+                .map(Some)
+        };
+        let length = n.div_ceil(SPANS).max(CHUNK);
+        let spans: Vec<usize> = (0..n).step_by(length).collect();
+        let sums: Vec<Option<Vec<Vec<FreeEnergy>>>> = spans
             .into_par_iter()
-            .map(|start| (start, CHUNK.min(n - start)))
-            .map(|(start, n)| {
-                (input.subcols(start, n), targets.subset(start, n), weights.map(|w| &w[start..start + n]))
-            })
-            // Nothing is learned from a chunk that weighs nothing.
-            .filter(|(_, _, weights)| weights.is_none_or(|w| w.iter().any(|&weight| weight != 0.0)))
-            .map(|(input, targets, weights)| {
-                let target: Mat<f64> = targets.scaled(&self.target_scaling)?;
-                let input: Mat<f64> = self.input_scaling.apply_as(input)?;
-                let data = dataset(input.as_ref(), target.as_ref(), weights)?;
-                self.members.iter().map(|member| learning::free_energy(&member.network, &data)).collect()
+            .map(|span| {
+                let end = (span + length).min(n);
+                (span..end)
+                    .step_by(CHUNK)
+                    .try_fold(None, |sum, start| Ok(joined(sum, energy(start..(start + CHUNK).min(end))?)))
             })
             .collect::<Result<_>>()?;
-        let add = |mut sum: Vec<Vec<FreeEnergy>>, part: Vec<Vec<FreeEnergy>>| {
-            for (sum, part) in sum.iter_mut().flatten().zip(part.iter().flatten()) {
-                sum.expected_log_likelihood += part.expected_log_likelihood;
-            }
-            sum
-        };
         let what = "the data with positive sample weight";
-        chunks.into_iter().reduce(add).ok_or(Error::Empty { what })
+        sums.into_iter().fold(None, joined).ok_or(Error::Empty { what })
     }
 
     /// Settings the model was fitted with.
@@ -494,6 +512,21 @@ impl Model {
         &mut self.notes
     }
 
+    /// Standardised columns, one after the other, as the data they are.
+    fn dataset<'a, T: Real>(
+        &self,
+        input: &'a [T],
+        target: &'a [T],
+        weights: Option<&'a [f64]>,
+    ) -> Result<Dataset<'a, T>> {
+        let columns = |values: &'a [T], d: usize| {
+            let n = values.len().checked_div(d).unwrap_or(0);
+            MatRef::from_column_major_slice(values, d, n)
+        };
+        let data = Dataset::new(columns(input, self.n_features()), columns(target, self.n_targets()))?;
+        weights.map_or(Ok(data), |weights| data.with_weights(weights))
+    }
+
     pub(crate) fn check_input<S: Real>(&self, input: MatRef<'_, S>) -> Result<()> {
         crate::network::check_input(input, self.n_features())?;
         crate::data::check_finite("input", input)
@@ -512,13 +545,20 @@ fn fit_scaling<S: Real>(
     }
 }
 
-fn dataset<'a, T: Real>(
-    input: MatRef<'a, T>,
-    target: MatRef<'a, T>,
-    weights: Option<&'a [f64]>,
-) -> Result<Dataset<'a, T>> {
-    let data = Dataset::new(input, target)?;
-    weights.map_or(Ok(data), |weights| data.with_weights(weights))
+/// Free energies of more samples: the posteriors are the same, the log-likelihoods add.
+fn joined(
+    sum: Option<Vec<Vec<FreeEnergy>>>,
+    part: Option<Vec<Vec<FreeEnergy>>>,
+) -> Option<Vec<Vec<FreeEnergy>>> {
+    match (sum, part) {
+        (Some(mut sum), Some(part)) => {
+            for (sum, part) in sum.iter_mut().flatten().zip(part.iter().flatten()) {
+                sum.expected_log_likelihood += part.expected_log_likelihood;
+            }
+            Some(sum)
+        }
+        (sum, part) => sum.or(part),
+    }
 }
 
 /// Seeds of members are far apart, so that neighbouring seeds of a user share no member.
@@ -605,7 +645,7 @@ mod tests {
     #[test]
     fn the_free_energy_in_chunks_is_that_of_all_samples_at_once() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
-        let n = 2 * CHUNK + 17;
+        let n = (SPANS + 2) * CHUNK + 17;
         let (x, y) = (normal(2, n, &mut rng), normal(1, n, &mut rng));
         let model = Model::fit(
             x.as_ref().subcols(0, 200),
@@ -621,7 +661,10 @@ mod tests {
             let chunked = model.free_energy(x.as_ref(), Targets::Values(y.as_ref()), weights).unwrap();
             let input: Mat<f64> = model.input_scaling.apply(x.as_ref()).unwrap();
             let target: Mat<f64> = model.target_scaling.apply(y.as_ref()).unwrap();
-            let data = dataset(input.as_ref(), target.as_ref(), weights).unwrap();
+            let mut data = Dataset::new(input.as_ref(), target.as_ref()).unwrap();
+            if let Some(weights) = weights {
+                data = data.with_weights(weights).unwrap();
+            }
             let whole = learning::free_energy(&model.members[0].network, &data).unwrap();
             for (a, b) in chunked[0].iter().zip(&whole) {
                 // Sums of n terms in another order: n ε at most.

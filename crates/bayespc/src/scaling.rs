@@ -100,8 +100,8 @@ impl Standardiser {
         }))
     }
 
-    /// The same, column after column: a matrix of faer's own pads its columns for alignment, which at 20
-    /// rows is 60 % more memory.
+    /// The same, column after column: a matrix of faer's own pads every column to 64 bytes, which for a
+    /// single row is eight times its size.
     pub fn apply_packed<S: Real, T: Real>(&self, data: MatRef<'_, S>) -> Result<Vec<T>> {
         self.check_rows(data.nrows())?;
         let mut packed = Vec::with_capacity(data.nrows() * data.ncols());
