@@ -113,7 +113,8 @@ fn every_method_predicts() {
         let table = rows(&sandbox.ok(&format!("predict rent.safetensors flats.csv --method {method}")));
         table[1][3].parse::<f64>().unwrap()
     };
-    assert_eq!(std("mean"), 0.0);
+    // Without uncertain weights all that is left is where the members disagree.
+    assert!(std("mean") < std("linearised"));
     for method in ["monte-carlo", "monte-carlo --draws 50 --seed 3", "moments", "linearised"] {
         assert!(std(method) > 0.0, "{method}");
     }
