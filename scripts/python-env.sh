@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 profile=--release
 [ "${1:-}" = --dev ] && profile="--profile dev"
 
-tools="maturin>=1.9.4,<2 numpy scikit-learn pandas polars matplotlib tqdm pytest ruff pyright"
+tools="maturin>=1.9.4,<2 numpy scikit-learn pandas polars matplotlib tqdm ngboost pytest ruff pyright"
 [ -x .venv/bin/python ] || "${PYTHON:-python3}" -m venv .venv
 if [ "$(cat .venv/tools 2>/dev/null || true)" != "$tools" ]; then
     # shellcheck disable=SC2086 # a list of words
