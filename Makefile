@@ -49,7 +49,7 @@ bench:
 peers: ## an MNIST epoch here and in JAX and scikit-learn, and the ratios; needs MNIST (DATA=folder)
 	@mkdir -p $(OUT)
 	[ -x .venv-peers/bin/python ] || $${PYTHON:-python3} -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check jax numpy scipy scikit-learn ngboost
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check jax numpy scikit-learn
 	cargo build --release --quiet -p bayespc-cli
 	.venv-peers/bin/python scripts/peers.py > $(OUT)/peers.json
 	target/release/bayespc bench mnist --learner bpc,backprop,pc --rule feedback,relaxation --peers $(OUT)/peers.json

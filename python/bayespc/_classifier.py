@@ -33,7 +33,8 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
     prior_scale : float or "auto", default=0.3
         Prior variance of the weights, relative to the noise of their layer. Too wide overfits, too narrow
         underfits: the one setting worth a search. With ``"auto"`` it is chosen by the likelihood of held-out
-        samples, together with the temperature of the probabilities, at the cost of some ten fits.
+        samples, together with the temperature of the probabilities, at the cost of some ten fits;
+        `partial_fit` cannot choose and takes 10.
     rule : {"feedback", "relaxation"} or dict, default="feedback"
         How activities are inferred: by one backward sweep, or by descent on the energy. A mapping gives all
         settings of a rule, as in `bayespc.presets`.

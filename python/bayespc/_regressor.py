@@ -28,7 +28,7 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
     prior_scale : float or "auto", default=10.0
         Prior variance of the weights, relative to the noise of their layer. Too wide overfits, too narrow
         underfits: the one setting worth a search. With ``"auto"`` it is chosen by the density of held-out
-        samples, at the cost of some twenty fits.
+        samples, at the cost of some twenty fits; `partial_fit` cannot choose and takes 10.
     noise : {"constant", "variance", "auto"}, default="constant"
         Whether the noise is the same everywhere or depends on the input; ``"auto"`` chooses like
         `prior_scale`.

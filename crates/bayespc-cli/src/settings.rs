@@ -57,9 +57,6 @@ pub struct Plan {
     pub search: bool,
 }
 
-/// Key of the model's note on what the search tried.
-pub const SEARCH_NOTE: &str = "search";
-
 impl Plan {
     /// Choose what is to be chosen, then fit.
     pub fn fit(
@@ -71,10 +68,8 @@ impl Plan {
         if !self.search {
             return Ok(Model::fit(input, targets, None, &self.settings, progress)?);
         }
-        let choice = selection::choose(input, targets, None, &self.settings, &SearchSettings::default())?;
-        let mut model = Model::fit(input, targets, None, &choice.settings, progress)?;
-        model.notes_mut().insert(SEARCH_NOTE.to_owned(), serde_json::to_string(&choice.candidates)?);
-        Ok(model)
+        let search = SearchSettings::default();
+        Ok(selection::choose_and_fit(input, targets, None, &self.settings, &search, progress)?)
     }
 }
 

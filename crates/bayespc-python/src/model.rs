@@ -122,11 +122,7 @@ impl Model {
                 (Some(model), None) => model.inner.refit(input, targets, weights, &settings, progress),
                 (None, None) => Inner::fit(input, targets, weights, &settings, progress),
                 (None, Some(search)) => {
-                    let choice = selection::choose(input, targets, weights, &settings, search)?;
-                    let mut model = Inner::fit(input, targets, weights, &choice.settings, progress)?;
-                    let tried = serde_json::to_string(&choice.candidates).unwrap_or_default();
-                    model.notes_mut().insert("search".to_owned(), tried);
-                    Ok(model)
+                    selection::choose_and_fit(input, targets, weights, &settings, search, progress)
                 }
             }
         }))?;

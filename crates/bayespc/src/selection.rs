@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::heads::{HeadSettings, VarianceNode};
 use crate::learners::Rule;
-use crate::model::{Model, ModelSettings, Targets, Unwatched};
+use crate::model::{Model, ModelSettings, Progress, Targets, Unwatched};
 use crate::prediction::{Predictive, stream};
 use crate::real::Real;
 
@@ -22,6 +22,9 @@ const MIN_ROWS: usize = 20;
 
 /// Stream of the seed that holds samples out.
 const HOLD_OUT_STREAM: u64 = 3;
+
+/// Key of the model's note on what the search tried.
+pub const SEARCH_NOTE: &str = "search";
 
 /// Range of log τ.
 const TEMPERATURES: (f64, f64) = (-3.0, 6.0);
@@ -129,6 +132,22 @@ pub fn choose<S: Real>(
         },
     };
     Ok(Choice { settings: chosen, candidates: judged.iter().zip(&tried).map(report).collect() })
+}
+
+/// Choose settings as [`choose`] does, fit with them, and keep what was tried in the model's notes.
+pub fn choose_and_fit<S: Real>(
+    input: MatRef<'_, S>,
+    targets: Targets<'_>,
+    weights: Option<&[f64]>,
+    settings: &ModelSettings,
+    search: &SearchSettings,
+    progress: &mut dyn Progress,
+) -> Result<Model> {
+    let choice = choose(input, targets, weights, settings, search)?;
+    let mut model = Model::fit(input, targets, weights, &choice.settings, progress)?;
+    let tried = serde_json::to_string(&choice.candidates).expect("numbers and words can be written as JSON");
+    model.notes_mut().insert(SEARCH_NOTE.to_owned(), tried);
+    Ok(model)
 }
 
 /// Every combination of prior and head to try, with one member.
@@ -371,6 +390,19 @@ mod tests {
             let other = predictive.class_probabilities(factor * temperature).unwrap();
             assert!(-crate::metrics::negative_log_likelihood(other.as_ref(), &labels).unwrap() < likelihood);
         }
+    }
+
+    #[test]
+    fn a_fitted_model_keeps_what_was_tried() {
+        let (x, y) = task(1, 0.1);
+        let mut settings = ModelSettings::default();
+        settings.training.epochs = 2;
+        let (targets, search) = (Targets::Values(y.as_ref()), SearchSettings::default());
+        let model = choose_and_fit(x.as_ref(), targets, None, &settings, &search, &mut Unwatched).unwrap();
+        let tried: Vec<serde_json::Value> = serde_json::from_str(&model.notes()[SEARCH_NOTE]).unwrap();
+        assert_eq!(tried.len(), 12);
+        let chosen = model.settings().network.prior.col_var;
+        assert!(tried.iter().any(|candidate| candidate["col_var"] == chosen));
     }
 
     #[test]

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::heads::Response;
-use crate::learning::Schedule;
+use crate::learning::{Schedule, refresh_is_due};
 use crate::linalg::{
     Cholesky, cast, cast_into, inner, mirror_lower, product_into, symmetric_product_into, trace, without_dust,
 };
@@ -291,9 +291,7 @@ impl<T: Real> Feedback<T> {
                 self.damped.push(Damped { matrix, factor, root, inverse, working: Mat::new() });
             }
         }
-        // While C is young it changes much: then its inverse is renewed after a quarter of the steps so far.
-        let interval = settings.refresh_every.min(self.steps / 4).max(1);
-        let due = self.refreshed == 0 || self.steps - self.refreshed >= interval;
+        let due = refresh_is_due(self.steps, self.refreshed, settings.refresh_every);
         for (l, cov) in self.covariance.iter_mut().enumerate() {
             let d = cov.nrows();
             for j in 0..d {

@@ -12,3 +12,4 @@ pub use free_energy::{FreeEnergy, free_energy};
 pub use hebbian::Hebbian;
 pub use natural_gradient::{Blend, NaturalGradient};
 pub use schedule::Schedule;
+pub(crate) use schedule::refresh_is_due;

@@ -21,6 +21,7 @@
 use faer::{Accum, Mat, MatMut};
 use rayon::prelude::*;
 
+use super::schedule::refresh_is_due;
 use crate::error::Result;
 use crate::inference::FeedbackChunk;
 use crate::linalg::{inner, product_into, symmetric_product_into};
@@ -38,7 +39,7 @@ const PARALLEL_FROM: usize = 4_000_000;
 
 /// Rows of the matrices that products fill or read here come in multiples of this, the rest zero. faer packs a
 /// last, partial vector of rows without clearing what is beside it; subnormal remains of other products there
-/// can slow a product forty times.
+/// can slow a product many times over.
 const LANES: usize = 16;
 
 fn padded(rows: usize) -> usize {
@@ -68,8 +69,7 @@ impl<T: Real> NaturalGradient<T> {
         Self { layers: network.hidden().iter().map(LayerState::new).collect(), steps: 0, refreshed: 0 }
     }
 
-    /// Learn from the errors of a batch; V is refreshed if it is `refresh_every` steps old. While it still
-    /// changes much it is refreshed more often, after a quarter of the steps so far.
+    /// Learn from the errors of a batch; V is refreshed if it is `refresh_every` steps old, or young.
     pub fn step(
         &mut self,
         network: &mut Network<T>,
@@ -78,8 +78,7 @@ impl<T: Real> NaturalGradient<T> {
         refresh_every: u64,
     ) -> Result<()> {
         self.steps += 1;
-        let interval = refresh_every.min(self.steps / 4).max(1);
-        let due = self.refreshed == 0 || self.steps - self.refreshed >= interval;
+        let due = refresh_is_due(self.steps, self.refreshed, refresh_every);
         for (l, (layer, state)) in network.hidden_mut().iter_mut().zip(&mut self.layers).enumerate() {
             state.record(layer, l, chunks, blend);
             if due {

@@ -88,6 +88,12 @@ impl Schedule {
     }
 }
 
+/// Whether what was last renewed at step `last` (0: never) is due again at step `step`: every `every` steps, and
+/// while it is young and changes much, after a quarter of the steps so far.
+pub(crate) fn refresh_is_due(step: u64, last: u64, every: u64) -> bool {
+    last == 0 || step - last >= every.min(step / 4).max(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
