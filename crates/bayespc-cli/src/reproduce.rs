@@ -48,6 +48,8 @@ enum What {
     Table1,
     /// What each open choice of the paper does
     Ablation,
+    /// Settings of the baselines, chosen on training data
+    Tuning,
     /// Everything
     All,
 }
@@ -59,6 +61,7 @@ impl What {
             Self::Figure2 => vec![Experiment::Figure2],
             Self::Table1 => vec![Experiment::Table1],
             Self::Ablation => vec![Experiment::Ablation],
+            Self::Tuning => vec![Experiment::Tuning],
             Self::All => Experiment::ALL.to_vec(),
         }
     }

@@ -6,7 +6,7 @@ use bayespc::data::Dataset;
 use bayespc::heads::HeadSettings;
 use bayespc::learners::{
     Backprop, BackpropSettings, BayesByBackprop, BayesByBackpropSettings, Bpc, Learner, PredictiveCoding,
-    PredictiveCodingSettings, Rule,
+    PredictiveCodingSettings, RandomFeatures, RandomFeaturesSettings, Rule,
 };
 use bayespc::linalg::cast;
 use bayespc::model::{ModelSettings, Targets};
@@ -29,6 +29,8 @@ pub enum LearnerSettings {
     Backprop(BackpropSettings),
     /// Bayes by backprop.
     BayesByBackprop(BayesByBackpropSettings),
+    /// One conjugate layer on random features; exact, so that it needs no epochs.
+    RandomFeatures(RandomFeaturesSettings),
 }
 
 /// What Bayesian predictive coding adds to the network's shape.
@@ -95,6 +97,9 @@ impl LearnerSettings {
             }
             Self::BayesByBackprop(settings) => {
                 Box::new(BayesByBackprop::<T>::new(network, settings, d_input, n_targets, rng)?)
+            }
+            Self::RandomFeatures(settings) => {
+                Box::new(RandomFeatures::<T>::new(settings, d_input, n_targets, rng)?)
             }
         })
     }

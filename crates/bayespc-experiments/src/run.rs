@@ -84,7 +84,7 @@ fn train<T: Real>(
 ) -> Result<Vec<Record>> {
     let name = format!("{} on {} (split {}, seed {})", spec.label, unit.dataset, unit.split, unit.seed);
     let rows = if quick { run.quick_rows } else { None };
-    let mut task = source.task::<T>(unit.split as usize, unit.seed, rows)?;
+    let mut task = source.task::<T>(unit.split as usize, unit.seed, rows, run.validate)?;
     if run.relu_inputs {
         for inputs in [&mut task.train.0, &mut task.test.0] {
             faer::zip!(inputs).for_each(|faer::unzip!(x)| *x = x.max(T::zero()));

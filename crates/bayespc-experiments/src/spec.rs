@@ -49,6 +49,9 @@ pub struct RunSpec {
     /// Pass standardised inputs through ReLU first, as an ablation.
     #[serde(default)]
     pub relu_inputs: bool,
+    /// Test on a fifth of the training part, and never on the test part: for choosing settings.
+    #[serde(default)]
+    pub validate: bool,
     /// Epochs of a quick run.
     pub quick_epochs: Option<usize>,
     /// Training images of a quick run.

@@ -54,10 +54,22 @@ impl Source {
     }
 
     /// Split number `split`; synthetic tasks are drawn with `seed`. `rows` limits the training images.
-    pub fn task<T: Real>(&self, split: usize, seed: u64, rows: Option<usize>) -> Result<Task<T>> {
+    /// With `validate` a table's test part stays unseen: the first fifth of the training part, whose order is
+    /// random, is predicted from the rest.
+    pub fn task<T: Real>(
+        &self,
+        split: usize,
+        seed: u64,
+        rows: Option<usize>,
+        validate: bool,
+    ) -> Result<Task<T>> {
         match self {
             Self::Table(features, targets) => {
                 let Split { train, test } = standard_splits(features.ncols(), split + 1).swap_remove(split);
+                if validate {
+                    let (validation, rest) = train.split_at(train.len() / 5);
+                    return regression(features, targets, rest, validation);
+                }
                 regression(features, targets, &train, &test)
             }
             Self::Moons => {

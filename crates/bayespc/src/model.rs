@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Dataset;
 use crate::error::{Error, Result};
+use crate::heads::HeadSettings;
 use crate::learners::{Bpc, Rule};
 use crate::learning::{self, FreeEnergy};
 use crate::network::{Network, NetworkSettings};
@@ -242,6 +243,12 @@ impl Model {
         settings: &ModelSettings,
     ) -> Result<Self> {
         settings.validate()?;
+        if let (Targets::Values(_), HeadSettings::Categorical(_)) = (&targets, &settings.network.head) {
+            return Err(Error::Conflict {
+                first: "head.kind = categorical",
+                second: "targets that are no classes",
+            });
+        }
         Ok(Self {
             settings: settings.clone(),
             task: targets.task(),

@@ -98,7 +98,7 @@ fn load(args: &BenchArgs) -> Result<Task<f32>> {
         return synthetic(args.rows.unwrap_or(60_000));
     }
     let images = downloading("mnist", |progress| load_mnist(&data_source(args.folder.as_deref()), progress))?;
-    Ok(Source::Mnist(Box::new(images)).task::<f32>(0, 0, args.rows)?)
+    Ok(Source::Mnist(Box::new(images)).task::<f32>(0, 0, args.rows, false)?)
 }
 
 /// Noise around one pattern per digit.

@@ -12,12 +12,14 @@
 //! The rows of the output activity a are grouped in *blocks* that share one weight per sample and hence
 //! one column covariance V. A new likelihood is one file that implements [`Head`].
 
+mod categorical;
 mod gaussian;
 mod variance_node;
 
 use faer::{Mat, MatMut, MatRef};
 use serde::{Deserialize, Serialize};
 
+pub use categorical::Categorical;
 pub use gaussian::Gaussian;
 pub use variance_node::VarianceNode;
 
@@ -112,6 +114,8 @@ pub enum HeadSettings {
     Gaussian(Gaussian),
     /// Noise that depends on the input.
     VarianceNode(VarianceNode),
+    /// Logits of classes.
+    Categorical(Categorical),
 }
 
 impl Default for HeadSettings {
@@ -126,13 +130,14 @@ impl HeadSettings {
         match self {
             Self::Gaussian(head) => head,
             Self::VarianceNode(head) => head,
+            Self::Categorical(head) => head,
         }
     }
 
     /// Check the head's settings.
     pub fn validate(&self) -> Result<()> {
         match self {
-            Self::Gaussian(_) => Ok(()),
+            Self::Gaussian(_) | Self::Categorical(_) => Ok(()),
             Self::VarianceNode(head) => head.validate(),
         }
     }

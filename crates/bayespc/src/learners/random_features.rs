@@ -2,7 +2,7 @@
 //! learning its hidden layer, and exact in everything else.
 //!
 //! ```text
-//! φ = [max(0, A x + b); 1] ,   A ~ N(0, 1/d) , b ~ N(0, 1) ,   drawn once and kept
+//! φ = [max(0, A x + b); 1] ,   A ~ N(0, s²/d) , b ~ N(0, r²) ,   drawn once and kept
 //! y | φ ~ N(Wφ, Σ) ,   (W, Σ⁻¹) ~ MNW ,   η = η⁰ + T(φ, y)
 //! y | x ~ t_{ν−d_y+1}( Mφ , (1 + φᵀVφ) Ψ⁻¹/(ν−d_y+1) )
 //! ```
@@ -32,6 +32,10 @@ use crate::real::Real;
 pub struct RandomFeaturesSettings {
     /// Number of random features.
     pub features: usize,
+    /// s: spread of what a feature sees of a standardised input.
+    pub weight_std: f64,
+    /// r: spread of the features' thresholds.
+    pub bias_std: f64,
     /// Widths V⁰ = `col_var` · I of the prior to choose from.
     pub col_vars: Vec<f64>,
     /// Ψ⁰ = `scale` · I.
@@ -43,7 +47,7 @@ pub struct RandomFeaturesSettings {
 impl Default for RandomFeaturesSettings {
     fn default() -> Self {
         let col_vars = (-6..=10).map(|k| 10f64.powf(0.5 * f64::from(k))).collect();
-        Self { features: 300, col_vars, scale: 1000.0, extra_dof: 2.0 }
+        Self { features: 300, weight_std: 1.0, bias_std: 1.0, col_vars, scale: 1000.0, extra_dof: 2.0 }
     }
 }
 
@@ -65,6 +69,8 @@ impl RandomFeaturesSettings {
         };
         self.col_vars.iter().try_for_each(|&value| positive("col_vars", value))?;
         positive("scale", self.scale)?;
+        positive("weight_std", self.weight_std)?;
+        positive("bias_std", self.bias_std)?;
         if self.extra_dof.is_finite() && self.extra_dof > 1.0 {
             Ok(())
         } else {
@@ -107,10 +113,10 @@ impl<T: Real> RandomFeatures<T> {
         if n_targets == 0 {
             return Err(Error::Empty { what: "the target (no columns)" });
         }
-        let std = 1.0 / (d_input as f64).sqrt();
+        let std = settings.weight_std / (d_input as f64).sqrt();
         let weights = Mat::from_fn(settings.features, d_input + 1, |_, j| {
             let draw: f64 = StandardNormal.sample(rng);
-            T::lit(if j < d_input { std * draw } else { draw })
+            T::lit(draw * if j < d_input { std } else { settings.bias_std })
         });
         let col_var = settings.col_vars[settings.col_vars.len() / 2];
         let posterior = settings.prior(col_var, n_targets, settings.features + 1)?;

@@ -1,0 +1,180 @@
+//! Categorical head: the output activity holds the logits of K classes.
+//!
+//! ```text
+//! p = softmax(a) ,   y one of the codes e_1 … e_K ,   log p(y | a) = yᵀ log p
+//! feedback    g = y − p
+//! curvature   diag(p) − ppᵀ ≼ ½ I                      Böhning's bound: one weight for all samples and rows
+//! target      t = a + 2 (y − p) ,   weight ½           Fisher scoring with the bound
+//! ```
+//!
+//! The bound can only make steps shorter. The spread of hidden weights uses the curvature itself, whose root has the
+//! columns √p_k (e_k − p).
+//!
+//! A Gaussian over one-hot codes with mean a and covariance I, restricted to the codes, has the probabilities
+//! softmax(a): that is how the distribution is handed on. Doubt about the logits, with variances v, flattens
+//! them before by the mean-field rule a_k / √(1 + π v_k / 8) (MacKay 1992; Lu et al. 2020).
+
+use faer::{Mat, MatMut, MatRef};
+use serde::{Deserialize, Serialize};
+
+use super::{ActivityPredictive, Block, Head, Response};
+use crate::error::Result;
+use crate::network::{LayerPrior, PriorSettings};
+use crate::prediction::{Component, Covariance, Dof};
+
+/// Böhning's bound on the curvature.
+const CURVATURE: f64 = 0.5;
+
+/// Classes with probabilities softmax(a).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Categorical {}
+
+impl Head for Categorical {
+    fn blocks(&self, n_targets: usize, prior: &PriorSettings) -> Vec<Block> {
+        // ⟨Σ⟩ = Ψ⁻¹/(ν−d−1) = I: the weights carry the noise.
+        let prior = LayerPrior {
+            col_var: prior.output_col_var.unwrap_or(prior.col_var),
+            bias_var: None,
+            inv_scale: prior.extra_dof - 1.0,
+            extra_dof: prior.extra_dof,
+        };
+        vec![Block { rows: n_targets, prior, random_start: true, unit_noise: true }]
+    }
+
+    fn respond(
+        &self,
+        activity: MatRef<'_, f64>,
+        target: MatRef<'_, f64>,
+        _sample_weights: Option<&[f64]>,
+        response: &mut Response,
+    ) {
+        response.weights.fill(CURVATURE);
+        for j in 0..target.ncols() {
+            let (largest, total) = normaliser(activity, j);
+            for i in 0..target.nrows() {
+                let error = target[(i, j)] - (activity[(i, j)] - largest).exp() / total;
+                response.feedback[(i, j)] = error;
+                response.targets[(i, j)] = activity[(i, j)] + error / CURVATURE;
+            }
+        }
+    }
+
+    fn curvature_root(
+        &self,
+        activity: MatRef<'_, f64>,
+        _precision_root: MatRef<'_, f64>,
+        k: usize,
+        mut seed: MatMut<'_, f64>,
+    ) {
+        for j in 0..seed.ncols() {
+            let (largest, total) = normaliser(activity, j);
+            let p = |i: usize| (activity[(i, j)] - largest).exp() / total;
+            let root = p(k).sqrt();
+            for i in 0..seed.nrows() {
+                seed[(i, j)] = root * (if i == k { 1.0 } else { 0.0 } - p(i));
+            }
+        }
+    }
+
+    fn density(&self, activity: ActivityPredictive) -> Result<Component> {
+        let (d, n) = activity.mean.shape();
+        let (doubt, noise) = (&activity.epistemic, &activity.hidden_noise);
+        let mean = Mat::from_fn(d, n, |i, j| {
+            let variance = doubt.variance(i, j) + noise.variance(i, j);
+            activity.mean[(i, j)] / (1.0 + std::f64::consts::FRAC_PI_8 * variance).sqrt()
+        });
+        let noise = Covariance::Shared(Mat::identity(d, d));
+        Ok(Component { mean, aleatoric: noise, epistemic: Covariance::Zero, dof: Dof::Normal })
+    }
+}
+
+/// The largest logit of a sample, and Σ exp(a − largest).
+fn normaliser(activity: MatRef<'_, f64>, sample: usize) -> (f64, f64) {
+    let logits = activity.col(sample);
+    let largest = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    (largest, logits.iter().map(|a| (a - largest).exp()).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use approx::assert_relative_eq;
+
+    use super::*;
+    use crate::prediction::Predictive;
+
+    fn logits() -> Mat<f64> {
+        Mat::from_fn(3, 4, |i, j| (1.3 * i as f64 - 0.7 * j as f64).sin() * 3.0)
+    }
+
+    fn softmax(activity: &Mat<f64>, j: usize) -> Vec<f64> {
+        let weights: Vec<f64> = activity.col(j).iter().map(|a| a.exp()).collect();
+        let total: f64 = weights.iter().sum();
+        weights.iter().map(|w| w / total).collect()
+    }
+
+    #[test]
+    fn the_feedback_is_the_gradient_of_the_log_likelihood_and_the_target_its_scoring_step() {
+        let activity = logits();
+        let target = Mat::from_fn(3, 4, |i, j| f64::from(u8::from(i == j % 3)));
+        let mut response = Response::zeros(3, 1, 4);
+        Categorical {}.respond(activity.as_ref(), target.as_ref(), None, &mut response);
+        let likelihood =
+            |activity: &Mat<f64>| -> f64 { (0..4).map(|j| softmax(activity, j)[j % 3].ln()).sum() };
+        let h = 1e-6;
+        for j in 0..4 {
+            for i in 0..3 {
+                let (mut up, mut down) = (activity.clone(), activity.clone());
+                up[(i, j)] += h;
+                down[(i, j)] -= h;
+                let numeric = (likelihood(&up) - likelihood(&down)) / (2.0 * h);
+                assert_relative_eq!(response.feedback[(i, j)], numeric, max_relative = 1e-7, epsilon = 1e-9);
+                let step = response.weights[(0, j)] * (response.targets[(i, j)] - activity[(i, j)]);
+                assert_relative_eq!(step, numeric, max_relative = 1e-7, epsilon = 1e-9);
+            }
+        }
+    }
+
+    #[test]
+    fn the_columns_of_the_root_make_up_the_curvature() {
+        let activity = logits();
+        let mut sum = vec![Mat::<f64>::zeros(3, 3); 4];
+        for k in 0..3 {
+            let mut seed = Mat::zeros(3, 4);
+            Categorical {}.curvature_root(activity.as_ref(), Mat::zeros(3, 3).as_ref(), k, seed.as_mut());
+            for (j, sum) in sum.iter_mut().enumerate() {
+                *sum += seed.col(j) * seed.col(j).transpose();
+            }
+        }
+        for (j, sum) in sum.iter().enumerate() {
+            let p = softmax(&activity, j);
+            for (row, column) in (0..9).map(|k| (k % 3, k / 3)) {
+                let expected = if row == column { p[row] } else { 0.0 } - p[row] * p[column];
+                assert_relative_eq!(sum[(row, column)], expected, epsilon = 1e-14);
+            }
+        }
+    }
+
+    #[test]
+    fn without_doubt_the_probabilities_are_the_softmax_and_doubt_flattens_them() {
+        let probabilities = |doubt: f64| {
+            let activity = ActivityPredictive {
+                mean: logits(),
+                epistemic: Covariance::Shared(Mat::<f64>::identity(3, 3) * faer::Scale(doubt)),
+                hidden_noise: Covariance::Zero,
+                noise: Mat::identity(3, 3),
+                dof: f64::INFINITY,
+            };
+            let component = Categorical {}.density(activity).unwrap();
+            Predictive::from_component(component).unwrap().class_probabilities(1.0).unwrap()
+        };
+        let (sure, unsure) = (probabilities(0.0), probabilities(4.0));
+        for j in 0..4 {
+            for (i, expected) in softmax(&logits(), j).into_iter().enumerate() {
+                assert_relative_eq!(sure[(i, j)], expected, max_relative = 1e-12);
+            }
+            let largest = |p: &Mat<f64>| p.col(j).iter().copied().fold(0.0, f64::max);
+            assert!(largest(&unsure) < largest(&sure));
+        }
+    }
+}
