@@ -86,6 +86,7 @@ pub fn defaults(mut settings: ModelSettings) -> ModelSettings {
             gain: 0.3,
             schedule: Schedule::Cosine { first: 0.1, last: 0.002 },
             refresh_every: 20,
+            whiten_input: true,
             ..FeedbackSettings::default()
         });
     }

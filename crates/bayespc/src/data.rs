@@ -61,6 +61,13 @@ impl<'a, T: Real> Dataset<'a, T> {
         Ok(Self { weights: Some(weights), ..self })
     }
 
+    /// The same samples with other inputs.
+    pub fn with_input(self, input: MatRef<'a, T>) -> Result<Self> {
+        check_samples(input, self.target)?;
+        check_finite("input", input)?;
+        Ok(Self { input, ..self })
+    }
+
     /// Number of samples.
     pub fn len(&self) -> usize {
         self.input.ncols()

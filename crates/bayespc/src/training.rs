@@ -151,6 +151,9 @@ pub enum Control {
 
 /// Watches training: progress bars, recorders, keyboard interrupts.
 pub trait Observer<T: Real> {
+    /// Before the first batch, when the learner has seen the data.
+    fn begin(&mut self) {}
+
     /// After every batch: batches done and planned in all.
     fn step(&mut self, _done: u64, _planned: u64) -> Control {
         Control::Continue
@@ -223,11 +226,14 @@ pub fn fit<T: Real, L: Learner<T> + Clone>(
     let validation = data.gather(&order.split_off(data.len() - n_held_out));
     let owned = (n_held_out > 0).then(|| data.gather(&order));
     let train = owned.as_ref().map_or(*data, OwnedDataset::view);
+    let other_input = learner.begin(&train)?;
+    let batches = other_input.as_ref().map_or(Ok(train), |input| train.with_input(input.as_ref()))?;
+    observer.begin();
     let mut progress = Run::new(&train, settings);
     let mut best: Option<(f64, usize, L)> = None;
     let mut since_best = 0;
     for epoch in 1..=settings.epochs {
-        let (loss, control) = progress.epoch(learner, &train, &mut rng, observer)?;
+        let (loss, control) = progress.epoch(learner, &batches, &mut rng, observer)?;
         progress.report.loss.push(loss);
         progress.report.epochs = epoch;
         let mut density = None;
@@ -257,6 +263,7 @@ pub fn fit<T: Real, L: Learner<T> + Clone>(
         *learner = kept;
         progress.report.best_epoch = epoch;
     }
+    drop(other_input);
     learner.finish(&train)?;
     Ok(progress.report)
 }

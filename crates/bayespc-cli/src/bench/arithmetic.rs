@@ -13,6 +13,8 @@
 //!               hidden    n d(d+1) for Σ g gᵀ,  2nd² for A⁻¹g,  n p(p+1) for Σ φφᵀ
 //!                         2np² for Vφ and 2ndp for Σ ε(Vφ)ᵀ;  every k-th batch instead 2ndp for Σ εφᵀ,
 //!                         2dp² for its product with V, p³ for V, d³ for A⁻¹
+//!               first     with whitened inputs neither Σ φφᵀ nor V: 2ndp for Σ εφᵀ, and every k-th batch d³ for
+//!                         A⁻¹; the rare pull to the prior is not counted
 //!               output    the conjugate update
 //! relaxation    forward, T times the errors and upstream products of layers 2 … L and 2nd_L² for ⟨Σ⁻¹⟩ε,
 //!               the conjugate update of every layer
@@ -43,6 +45,8 @@ pub enum Work {
     Feedback {
         /// k.
         refresh_every: u64,
+        /// The first layer learns from whitened inputs.
+        whiten_input: bool,
     },
     /// The relaxation rule, hidden precisions p · I, no weight-uncertainty term.
     Relaxation {
@@ -59,9 +63,11 @@ impl Shape {
         match work {
             Work::Backprop => all + above_first + all,
             Work::PredictiveCoding { steps } => all + steps as f64 * 2.0 * above_first + all + all,
-            Work::Feedback { refresh_every } => {
-                let hidden = self.layers().take(self.n_layers() - 1);
-                let learned: f64 = hidden.map(|layer| self.feedback_layer(layer, refresh_every)).sum();
+            Work::Feedback { refresh_every, whiten_input } => {
+                let hidden = self.layers().take(self.n_layers() - 1).enumerate();
+                let learned: f64 = hidden
+                    .map(|(l, layer)| self.feedback_layer(layer, refresh_every, whiten_input && l == 0))
+                    .sum();
                 let output: f64 = self.layers().skip(self.n_layers() - 1).map(|l| self.conjugate(l)).sum();
                 all + above_first + learned + output
             }
@@ -74,9 +80,13 @@ impl Shape {
     }
 
     /// Error, natural-gradient step and its share of a refresh.
-    fn feedback_layer(&self, (d, p): (f64, f64), refresh_every: u64) -> f64 {
+    fn feedback_layer(&self, (d, p): (f64, f64), refresh_every: u64, whitened: bool) -> f64 {
         let n = self.n();
-        let every_time = n * d * (d + 1.0) + 2.0 * n * d * d + n * p * (p + 1.0) + 2.0 * n * d * p;
+        let every_time = n * d * (d + 1.0) + 2.0 * n * d * d + 2.0 * n * d * p;
+        if whitened {
+            return every_time + d.powi(3) / refresh_every as f64;
+        }
+        let every_time = every_time + n * p * (p + 1.0);
         let stale = 2.0 * n * p * p;
         let fresh = 2.0 * d * p * p + p.powi(3) + d.powi(3);
         let share = 1.0 / refresh_every as f64;
@@ -133,10 +143,14 @@ mod tests {
         let passes = 104.0 + 32.0;
         // Fresh: 2·3·9 for the product with V, 27 for V, 27 for A⁻¹; stale: Vφ 2·4·9.
         let (fresh, stale) = (54.0 + 27.0 + 27.0, 72.0);
-        let operations = |refresh_every| tiny().operations(Work::Feedback { refresh_every });
+        let operations =
+            |refresh_every| tiny().operations(Work::Feedback { refresh_every, whiten_input: false });
         assert_eq!(operations(1), passes + hidden + fresh + output);
         let mixed = passes + hidden + 0.25 * fresh + 0.75 * stale + output;
         assert!((operations(4) - mixed).abs() < 1e-9);
+        // With whitened inputs Σggᵀ, A⁻¹g and Σεφᵀ are left, and 27/4 for A⁻¹.
+        let whitened = tiny().operations(Work::Feedback { refresh_every: 4, whiten_input: true });
+        assert_eq!(whitened, passes + (48.0 + 72.0 + 72.0 + 6.75) + output);
     }
 
     #[test]

@@ -47,6 +47,8 @@ struct Contestant {
     peak_gflops: f64,
     /// Seconds of every epoch of every repeat.
     seconds: Vec<f64>,
+    /// Seconds before the first batch (whitening), per repeat.
+    seconds_begin: Vec<f64>,
     /// Seconds of settling after the last epoch, per repeat.
     seconds_finish: Vec<f64>,
     /// Test accuracy after every epoch; the same in every repeat.
@@ -138,15 +140,18 @@ fn contestants(args: &BenchArgs) -> Vec<Contestant> {
                 learners.push(("pc", LearnerSettings::PredictiveCoding(settings), work));
             }
             BenchLearner::Bpc => learners.extend(args.rule.iter().map(|rule| match rule {
-                BenchRule::Feedback => {
-                    let refresh_every = args.refresh_every;
+                BenchRule::Feedback | BenchRule::FeedbackRunning => {
+                    let (refresh_every, whiten_input) = (args.refresh_every, *rule == BenchRule::Feedback);
                     let rule = FeedbackSettings {
                         gain: 0.3,
                         schedule: SCHEDULE,
                         refresh_every,
+                        whiten_input,
                         ..FeedbackSettings::default()
                     };
-                    ("bpc feedback", bpc(Rule::Feedback(rule), 0.003), Work::Feedback { refresh_every })
+                    let name = if whiten_input { "bpc feedback" } else { "bpc feedback, running" };
+                    let work = Work::Feedback { refresh_every, whiten_input };
+                    (name, bpc(Rule::Feedback(rule), 0.003), work)
                 }
                 BenchRule::Relaxation => {
                     let rule = RelaxationSettings { schedule: SCHEDULE, ..RelaxationSettings::tied() };
@@ -167,6 +172,7 @@ fn contestants(args: &BenchArgs) -> Vec<Contestant> {
                 threads,
                 peak_gflops: 0.0,
                 seconds: Vec::new(),
+                seconds_begin: Vec::new(),
                 seconds_finish: Vec::new(),
                 accuracy: Vec::new(),
             })
@@ -188,6 +194,7 @@ impl Contestant {
             labels: task.labels.as_deref().unwrap_or_default(),
             bar,
             start: Instant::now(),
+            seconds_begin: 0.0,
             seconds: Vec::new(),
             accuracy: Vec::new(),
         };
@@ -196,6 +203,7 @@ impl Contestant {
             training::fit(&mut learner, &data, &training, &mut clock)
         })?;
         self.seconds_finish.push(clock.start.elapsed().as_secs_f64());
+        self.seconds_begin.push(clock.seconds_begin);
         self.seconds.extend(clock.seconds);
         self.accuracy = clock.accuracy;
         Ok(())
@@ -211,7 +219,7 @@ impl Contestant {
 
     fn to_json(&self, shape: &Shape, batches: usize) -> Value {
         let refresh_every = match self.work {
-            Work::Feedback { refresh_every } => Some(refresh_every),
+            Work::Feedback { refresh_every, .. } => Some(refresh_every),
             _ => None,
         };
         let achieved = self.achieved_gflops(shape, batches);
@@ -221,6 +229,7 @@ impl Contestant {
             "refresh_every": refresh_every,
             "seconds_per_epoch": self.seconds_per_epoch(),
             "seconds_of_each_epoch": self.seconds,
+            "seconds_begin": median(&self.seconds_begin),
             "seconds_finish": median(&self.seconds_finish),
             "test_accuracy_per_epoch": self.accuracy,
             "operations_per_epoch": shape.operations(self.work) * batches as f64,
@@ -237,11 +246,17 @@ struct Clock<'a> {
     labels: &'a [usize],
     bar: &'a ProgressBar,
     start: Instant,
+    seconds_begin: f64,
     seconds: Vec<f64>,
     accuracy: Vec<f64>,
 }
 
 impl Observer<f32> for Clock<'_> {
+    fn begin(&mut self) {
+        self.seconds_begin = self.start.elapsed().as_secs_f64();
+        self.start = Instant::now();
+    }
+
     fn step(&mut self, _done: u64, _planned: u64) -> Control {
         self.bar.inc(1);
         Control::Continue

@@ -102,8 +102,10 @@ enum BenchLearner {
 /// How Bayesian predictive coding infers activities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum BenchRule {
-    /// Errors by feedback
+    /// Errors by feedback, inputs whitened once
     Feedback,
+    /// Errors by feedback, statistics of the inputs as they come
+    FeedbackRunning,
     /// Relaxation, T = 10, with tied precision
     Relaxation,
 }

@@ -50,6 +50,9 @@ pub struct FeedbackSettings {
     pub scale_batches: bool,
     /// k: batches between two refreshes of the hidden layers' V_l and A_l⁻¹. At 1 every step is exact.
     pub refresh_every: u64,
+    /// Learn the first layer in coordinates where its column precision, known from all the data beforehand, is
+    /// the identity: for wide inputs, and for data that are all there. A stream does not use it.
+    pub whiten_input: bool,
 }
 
 impl Default for FeedbackSettings {
@@ -62,6 +65,7 @@ impl Default for FeedbackSettings {
             schedule: Schedule::Cosine { first: 0.3, last: 0.005 },
             scale_batches: true,
             refresh_every: 1,
+            whiten_input: false,
         }
     }
 }

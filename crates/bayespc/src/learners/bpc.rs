@@ -1,5 +1,7 @@
 //! Bayesian predictive coding: a network, a rule for its activities, and the Hebbian M-step.
 
+use std::borrow::Cow;
+
 use faer::{Mat, MatRef};
 use rand::Rng;
 use rayon::prelude::*;
@@ -75,7 +77,7 @@ impl<T: Real> Bpc<T> {
         })
     }
 
-    /// The network as it is now.
+    /// The network as it is now; while inputs are whitened its first layer is in their coordinates.
     pub fn network(&self) -> &Network<T> {
         &self.network
     }
@@ -84,6 +86,14 @@ impl<T: Real> Bpc<T> {
     pub fn into_network(mut self) -> Result<Network<T>> {
         self.natural_gradient.settle(&mut self.network)?;
         Ok(self.network)
+    }
+
+    /// The network in the coordinates of the data.
+    fn in_data_coordinates(&self) -> Result<Cow<'_, Network<T>>> {
+        if !self.natural_gradient.is_whitened() {
+            return Ok(Cow::Borrowed(&self.network));
+        }
+        self.clone().into_network().map(Cow::Owned)
     }
 
     /// The rule.
@@ -211,6 +221,16 @@ impl<T: Real> Learner<T> for Bpc<T> {
         }
     }
 
+    fn begin(&mut self, data: &Dataset<'_, T>) -> Result<Option<Mat<T>>> {
+        match &self.rule {
+            Rule::Feedback(settings) if settings.whiten_input && !data.has_missing() => {
+                crate::network::check_input(data.input(), self.network.d_input())?;
+                self.natural_gradient.whiten(&mut self.network, data)
+            }
+            _ => Ok(None),
+        }
+    }
+
     fn learn(&mut self, batch: &Dataset<'_, T>, step: &Step, _rng: &mut dyn Rng) -> Result<f64> {
         crate::network::check_input(batch.input(), self.network.d_input())?;
         if batch.target().nrows() != self.network.n_targets() {
@@ -243,18 +263,19 @@ impl<T: Real> Learner<T> for Bpc<T> {
     }
 
     fn mean_network(&self) -> Result<PointNetwork<T>> {
-        self.network.mean_network()
+        self.in_data_coordinates()?.mean_network()
     }
 
     fn draw_network(&self, rng: &mut dyn Rng) -> Result<PointNetwork<T>> {
-        self.network.draw(&self.network.posteriors()?, rng)
+        let network = self.in_data_coordinates()?;
+        network.draw(&network.posteriors()?, rng)
     }
 
     fn free_energy(&self, data: &Dataset<'_, T>) -> Result<Option<Vec<FreeEnergy>>> {
-        learning::free_energy(&self.network, data).map(Some)
+        learning::free_energy(&*self.in_data_coordinates()?, data).map(Some)
     }
 
     fn predict(&self, input: MatRef<'_, T>, method: Method) -> Result<Predictive> {
-        prediction::predict(&self.network, input, method)
+        prediction::predict(&*self.in_data_coordinates()?, input, method)
     }
 }

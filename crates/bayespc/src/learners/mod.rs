@@ -22,7 +22,7 @@ mod point;
 mod predictive_coding;
 mod random_features;
 
-use faer::MatRef;
+use faer::{Mat, MatRef};
 use rand::Rng;
 
 pub use backprop::{Backprop, BackpropSettings};
@@ -56,6 +56,12 @@ pub struct Step {
 pub trait Learner<T: Real>: Send + Sync {
     /// Short name, for tables and plots.
     fn name(&self) -> &'static str;
+
+    /// Look at all the data before training. A learner that wants other coordinates of the inputs returns them,
+    /// and gets its batches in them until it finishes.
+    fn begin(&mut self, _data: &Dataset<'_, T>) -> Result<Option<Mat<T>>> {
+        Ok(None)
+    }
 
     /// Learn from one batch; returns the mean squared error of the forward pass before learning.
     fn learn(&mut self, batch: &Dataset<'_, T>, step: &Step, rng: &mut dyn Rng) -> Result<f64>;
@@ -117,6 +123,10 @@ impl<T: Real> Clone for Box<dyn Learner<T>> {
 impl<T: Real> Learner<T> for Box<dyn Learner<T>> {
     fn name(&self) -> &'static str {
         (**self).name()
+    }
+
+    fn begin(&mut self, data: &Dataset<'_, T>) -> Result<Option<Mat<T>>> {
+        (**self).begin(data)
     }
 
     fn learn(&mut self, batch: &Dataset<'_, T>, step: &Step, rng: &mut dyn Rng) -> Result<f64> {

@@ -101,7 +101,7 @@ fn pin_noise<T: Real>(block: &mut Layer<T>) -> Result<()> {
 }
 
 /// Run `work` on a fixed division of the samples, in parallel; results in order.
-fn over_spans<T: Real, R: Send>(
+pub(super) fn over_spans<T: Real, R: Send>(
     data: &Dataset<'_, T>,
     work: impl Fn(std::ops::Range<usize>) -> Result<R> + Sync + Send,
 ) -> Result<Vec<R>> {

@@ -5,6 +5,7 @@ mod free_energy;
 mod hebbian;
 mod natural_gradient;
 mod schedule;
+mod whitening;
 
 pub(crate) use finalise::{back_one, slopes};
 pub use finalise::{finalise, hidden_curvature_of, settle_stream};

@@ -22,6 +22,8 @@ use faer::{Accum, Mat, MatMut};
 use rayon::prelude::*;
 
 use super::schedule::refresh_is_due;
+use super::whitening::Whitening;
+use crate::data::Dataset;
 use crate::error::Result;
 use crate::inference::FeedbackChunk;
 use crate::linalg::{inner, product_into, symmetric_product_into};
@@ -50,6 +52,8 @@ fn padded(rows: usize) -> usize {
 #[derive(Clone, Debug)]
 pub struct NaturalGradient<T: Real> {
     layers: Vec<LayerState<T>>,
+    /// The first layer's coordinates while it learns from whitened inputs.
+    whitening: Option<Whitening<T>>,
     steps: u64,
     refreshed: u64,
 }
@@ -66,7 +70,23 @@ pub struct Blend {
 impl<T: Real> NaturalGradient<T> {
     /// Nothing learned yet.
     pub fn new(network: &Network<T>) -> Self {
-        Self { layers: network.hidden().iter().map(LayerState::new).collect(), steps: 0, refreshed: 0 }
+        let layers = network.hidden().iter().map(LayerState::new).collect();
+        Self { layers, whitening: None, steps: 0, refreshed: 0 }
+    }
+
+    /// Take the first layer to whitened coordinates of `data`, and return the inputs to train on; `None` if
+    /// the network has no hidden layer.
+    pub fn whiten(&mut self, network: &mut Network<T>, data: &Dataset<'_, T>) -> Result<Option<Mat<T>>> {
+        self.settle(network)?;
+        let Some(first) = network.hidden_mut().first_mut() else { return Ok(None) };
+        let (whitening, input) = Whitening::new(first, data)?;
+        self.whitening = Some(whitening);
+        Ok(Some(input))
+    }
+
+    /// Whether the first layer is in whitened coordinates.
+    pub fn is_whitened(&self) -> bool {
+        self.whitening.is_some()
     }
 
     /// Learn from the errors of a batch; V is refreshed if it is `refresh_every` steps old, or young.
@@ -80,6 +100,10 @@ impl<T: Real> NaturalGradient<T> {
         self.steps += 1;
         let due = refresh_is_due(self.steps, self.refreshed, refresh_every);
         for (l, (layer, state)) in network.hidden_mut().iter_mut().zip(&mut self.layers).enumerate() {
+            if let (0, Some(whitening)) = (l, &mut self.whitening) {
+                whitening.step(layer, chunks, blend, PARALLEL_FROM);
+                continue;
+            }
             state.record(layer, l, chunks, blend);
             if due {
                 state.exact_step(layer, l, chunks, blend, refresh_every > 1)?;
@@ -93,8 +117,12 @@ impl<T: Real> NaturalGradient<T> {
         Ok(())
     }
 
-    /// Bring η₁ of every layer up to date and apply the pull to the prior that is still waiting.
+    /// Bring η₁ of every layer up to date and apply the pull to the prior that is still waiting; inputs are
+    /// those of the data again.
     pub fn settle(&mut self, network: &mut Network<T>) -> Result<()> {
+        if let (Some(whitening), Some(first)) = (self.whitening.take(), network.hidden_mut().first_mut()) {
+            whitening.restore(first)?;
+        }
         for (layer, state) in network.hidden_mut().iter_mut().zip(&mut self.layers) {
             if state.pull > 0.0 {
                 state.absorb(layer);
@@ -320,7 +348,7 @@ fn for_each_block_if<T: Real>(
 }
 
 /// Blocks of columns with their first column, in parallel.
-fn for_each_block<T: Real>(whole: MatMut<'_, T>, work: impl Fn(usize, MatMut<'_, T>) + Sync) {
+pub(super) fn for_each_block<T: Real>(whole: MatMut<'_, T>, work: impl Fn(usize, MatMut<'_, T>) + Sync) {
     let mut blocks = Vec::with_capacity(whole.ncols().div_ceil(BLOCK));
     let (mut rest, mut start) = (whole, 0);
     while rest.ncols() > BLOCK {

@@ -239,10 +239,7 @@ impl<T: Real> Layer<T> {
     /// η₁ ← keep · η₁ + (1−keep) η⁰₁ + `outer` and likewise η₄, with M and Ψ as they are. Only lower triangles
     /// are read and written.
     pub(crate) fn absorb(&mut self, outer: &Mat<T>, keep: f64, count: f64) {
-        if self.kept_inv_scale.is_none() {
-            let whole = self.natural();
-            self.kept_inv_scale = Some(whole.post_post - whole.post_pre * self.mean.transpose());
-        }
+        self.keep_inv_scale();
         for j in 0..self.d_pre() {
             let eta = &mut self.natural.pre_pre.col_as_slice_mut(j)[j..];
             let (prior, outer) = (&self.prior.pre_pre.col_as_slice(j)[j..], &outer.col_as_slice(j)[j..]);
@@ -251,6 +248,29 @@ impl<T: Real> Layer<T> {
             }
         }
         self.natural.count = keep * self.natural.count + (1.0 - keep) * self.prior.count + count;
+    }
+
+    /// From here on Ψ⁻¹ is kept, and M moves by itself.
+    fn keep_inv_scale(&mut self) {
+        if self.kept_inv_scale.is_none() {
+            let whole = self.natural();
+            self.kept_inv_scale = Some(whole.post_post - whole.post_pre * self.mean.transpose());
+        }
+    }
+
+    /// Replace M alone, with Ψ as it is.
+    pub(crate) fn set_mean(&mut self, mean: MatRef<'_, f64>) {
+        self.keep_inv_scale();
+        self.mean.copy_from(mean);
+        cast_into(&mut self.working_mean, mean);
+    }
+
+    /// Replace M, η₁ and η₄, with Ψ as it is.
+    pub(crate) fn replace(&mut self, pre_pre: &Mat<f64>, count: f64, mean: MatRef<'_, f64>) -> Result<()> {
+        self.set_mean(mean);
+        self.natural.pre_pre.copy_from(pre_pre);
+        self.natural.count = count;
+        self.refactor()
     }
 
     /// Factor η₁ anew.

@@ -66,6 +66,7 @@ fn feedback_rule(rate: f64) -> Rule {
         schedule: Schedule::Constant { rate },
         scale_batches: true,
         refresh_every: 1,
+        whiten_input: false,
     })
 }
 
