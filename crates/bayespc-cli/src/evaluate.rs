@@ -64,7 +64,7 @@ pub struct EvaluateArgs {
 /// Run the command.
 pub fn run(args: &EvaluateArgs) -> Result<()> {
     let adapt = |preset| args.learner.defaults(args.table.defaults(preset));
-    let plan = args.settings.plan(args.settings.load_onto(adapt)?);
+    let plan = args.settings.plan_onto(adapt)?;
     let threads = match args.threads {
         None => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         Some(0) => return Err(usage("--threads 0: give at least 1")),

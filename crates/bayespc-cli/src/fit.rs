@@ -71,7 +71,7 @@ pub struct FitArgs {
 /// Run the command.
 pub fn run(args: &FitArgs) -> Result<()> {
     threads::set(args.threads)?;
-    let plan = args.settings.plan(args.settings.load_onto(|preset| args.table.defaults(preset))?);
+    let plan = args.settings.plan_onto(|preset| args.table.defaults(preset))?;
     if !(0.0..1.0).contains(&args.test_fraction) {
         return Err(usage(format!("--test-fraction {} is not in [0, 1)", args.test_fraction)));
     }

@@ -90,7 +90,8 @@ fn layers(member: &Member, energies: Option<&Vec<(f64, f64)>>) -> Result<Vec<Lay
 /// Standard deviation of the noise of every target in original units, averaged over members; none where it
 /// depends on the input.
 fn output_noise(model: &Model) -> Result<Option<Vec<f64>>> {
-    if !matches!(model.settings().network.head, HeadSettings::Gaussian(_)) {
+    let constant = |member: &Member| matches!(member.network.settings().head, HeadSettings::Gaussian(_));
+    if !model.members().iter().all(constant) {
         return Ok(None);
     }
     let scale = &model.target_scaling().scale;

@@ -18,6 +18,9 @@ use crate::failure::{did_you_mean, usage};
 /// Networks of the default ensemble: most of what more of them would bring, at a cost that is still seconds.
 const MEMBERS: usize = 5;
 
+/// Name of the table of settings that says what the search tries.
+const SEARCH: &str = "search";
+
 /// Flags that fill the model's settings.
 #[derive(Args, Clone, Debug)]
 pub struct SettingsArgs {
@@ -33,7 +36,8 @@ pub struct SettingsArgs {
     /// Seed of initial weights, shuffles and the hold-out
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Choose the prior's width and the noise model by held-out density, unless either was set
+    /// Choose each network's prior width, activation and noise model by held-out density, unless prior or head
+    /// was set; `--set search.rounds=3` and the like say how
     #[arg(long, value_enum, default_value_t = Search::Auto)]
     pub search: Search,
 }
@@ -53,8 +57,8 @@ pub enum Search {
 pub struct Plan {
     /// The settings.
     pub settings: ModelSettings,
-    /// Choose the prior's width and the noise model first.
-    pub search: bool,
+    /// What to choose the members of the ensemble from, if they are to be chosen first.
+    pub search: Option<SearchSettings>,
 }
 
 impl Plan {
@@ -65,11 +69,12 @@ impl Plan {
         targets: Targets<'_>,
         progress: &mut dyn Progress,
     ) -> Result<Model> {
-        if !self.search {
-            return Ok(Model::fit(input, targets, None, &self.settings, progress)?);
-        }
-        let search = SearchSettings::default();
-        Ok(selection::choose_and_fit(input, targets, None, &self.settings, &search, progress)?)
+        Ok(match &self.search {
+            None => Model::fit(input, targets, None, &self.settings, progress)?,
+            Some(search) => {
+                selection::choose_and_fit(input, targets, None, &self.settings, search, progress)?
+            }
+        })
     }
 }
 
@@ -83,34 +88,36 @@ pub enum Preset {
 }
 
 impl SettingsArgs {
-    /// What to do with `settings`: they are searched where prior and head were left alone.
-    pub fn plan(&self, settings: ModelSettings) -> Plan {
-        let untouched = ModelSettings::default().network;
-        let search = self.search == Search::Auto
-            && self.preset == Preset::Feedback
-            && (&settings.network.prior, &settings.network.head) == (&untouched.prior, &untouched.head);
-        Plan { settings, search }
-    }
-
-    /// The settings, checked, where `adapt` changes what the preset leaves to file and flags.
-    pub fn load_onto(&self, adapt: impl FnOnce(ModelSettings) -> ModelSettings) -> Result<ModelSettings> {
+    /// What to do, checked, where `adapt` changes what the preset leaves to file and flags. Members are chosen
+    /// from the data where prior and head were left alone.
+    pub fn plan_onto(&self, adapt: impl FnOnce(ModelSettings) -> ModelSettings) -> Result<Plan> {
         let preset = adapt(match self.preset {
             Preset::Feedback => ModelSettings { members: MEMBERS, ..ModelSettings::default() },
             Preset::Paper => ModelSettings::paper(),
         });
         let mut value = Value::try_from(&preset).context("the preset cannot be written as TOML")?;
+        let search =
+            Value::try_from(SearchSettings::default()).context("the search cannot be written as TOML")?;
+        if let Value::Table(table) = &mut value {
+            table.insert(SEARCH.to_owned(), search);
+        }
         if let Some(path) = &self.config {
             read_config(&mut value, path)?;
         }
         for flag in &self.set {
             apply_flag(&mut value, flag)?;
         }
-        let mut settings = parse(&value).map_err(|error| usage(tidy(&error)))?;
+        let (mut settings, search) = parse(&value).map_err(|error| usage(tidy(&error)))?;
         if let Some(seed) = self.seed {
             settings.training.seed = seed;
         }
-        settings.validate().map_err(|error| usage(error.to_string()))?;
-        Ok(settings)
+        settings.validate().and_then(|()| search.validate()).map_err(|error| usage(error.to_string()))?;
+        let untouched = ModelSettings::default().network;
+        let open = self.search == Search::Auto
+            && self.preset == Preset::Feedback
+            && settings.variants.is_empty()
+            && (&settings.network.prior, &settings.network.head) == (&untouched.prior, &untouched.head);
+        Ok(Plan { settings, search: open.then_some(search) })
     }
 }
 
@@ -143,8 +150,12 @@ fn apply_flag(value: &mut Value, flag: &str) -> Result<()> {
     Ok(())
 }
 
-fn parse(value: &Value) -> Result<ModelSettings, toml::de::Error> {
-    ModelSettings::deserialize(value.clone())
+/// The model's settings, and beside them what the search tries.
+fn parse(value: &Value) -> Result<(ModelSettings, SearchSettings), toml::de::Error> {
+    let mut value = value.clone();
+    let search = value.as_table_mut().and_then(|table| table.remove(SEARCH));
+    let search = search.map_or_else(|| Ok(SearchSettings::default()), SearchSettings::deserialize)?;
+    Ok((ModelSettings::deserialize(value)?, search))
 }
 
 /// Put `over` on top of `base`, entry by entry.
@@ -199,8 +210,9 @@ mod tests {
 
     fn load(set: &[&str]) -> Result<ModelSettings> {
         let set = set.iter().map(|&flag| flag.to_owned()).collect();
-        SettingsArgs { preset: Preset::Feedback, config: None, set, seed: None, search: Search::Auto }
-            .load_onto(|preset| preset)
+        let args =
+            SettingsArgs { preset: Preset::Feedback, config: None, set, seed: None, search: Search::Auto };
+        Ok(args.plan_onto(|preset| preset)?.settings)
     }
 
     #[test]
@@ -213,7 +225,9 @@ mod tests {
             seed: None,
             search: Search::Auto,
         };
-        assert_eq!(paper.load_onto(|preset| preset).unwrap(), ModelSettings::paper());
+        let plan = paper.plan_onto(|preset| preset).unwrap();
+        assert_eq!(plan.settings, ModelSettings::paper());
+        assert!(plan.search.is_none());
     }
 
     #[test]
@@ -222,6 +236,22 @@ mod tests {
         // An integer where a number is meant is a number.
         let prior = settings.unwrap().network.prior;
         assert_eq!((prior.col_var, prior.input_col_var, prior.scale), (1.0, Some(0.5), 1000.0));
+    }
+
+    #[test]
+    fn the_search_has_settings_of_its_own_and_is_off_where_prior_or_head_are_set() {
+        let plan = |set: &[&str]| {
+            let set = set.iter().map(|&flag| flag.to_owned()).collect();
+            SettingsArgs { preset: Preset::Feedback, config: None, set, seed: None, search: Search::Auto }
+                .plan_onto(|preset| preset)
+        };
+        let search = plan(&["search.rounds=3", "search.col_vars=[1, 2]"]).unwrap().search.unwrap();
+        assert_eq!((search.rounds, search.col_vars), (3, vec![1.0, 2.0]));
+        assert!(plan(&["network.prior.col_var=1"]).unwrap().search.is_none());
+        let error = plan(&["search.fraction=2"]).unwrap_err().to_string();
+        assert!(error.contains("search.fraction = 2"), "{error}");
+        let error = plan(&["search.round=2"]).unwrap_err().to_string();
+        assert!(error.contains("did you mean `rounds`?"), "{error}");
     }
 
     #[test]

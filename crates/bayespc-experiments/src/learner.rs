@@ -46,8 +46,8 @@ pub struct BpcSettings {
 }
 
 impl LearnerSettings {
-    /// The same learner with the prior's width and the noise model that suit the training data, as the command
-    /// chooses them; other learners have nothing to choose.
+    /// The same learner with the prior's width and the noise model that suit the training data best, as the
+    /// command chooses the first of its networks; other learners have nothing to choose.
     pub fn searched<T: Real>(
         &self,
         network: &NetworkSettings,
@@ -65,8 +65,14 @@ impl LearnerSettings {
         };
         let targets: Mat<f64> = cast(train.target());
         let targets = Targets::Values(targets.as_ref());
-        let choice =
-            selection::choose(train.input(), targets, train.weights(), &model, &SearchSettings::default())?;
+        // One network of the activation it has: a finer grid, and more divisions to choose it by.
+        let search = SearchSettings {
+            col_vars: vec![0.1, 0.3, 1.0, 3.0, 10.0, 30.0],
+            activations: Vec::new(),
+            rounds: 3,
+            ..SearchSettings::default()
+        };
+        let choice = selection::choose(train.input(), targets, train.weights(), &model, &search)?;
         let NetworkSettings { prior, head, .. } = choice.settings.network;
         Ok(Self::Bpc(BpcSettings { rule: settings.rule.clone(), prior, head }))
     }

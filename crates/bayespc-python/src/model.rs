@@ -115,8 +115,12 @@ impl Model {
                 // What was chosen for the first fit holds for those that go on from it.
                 (Some(model), Some(_)) => {
                     let chosen = model.inner.settings();
-                    let (network, temperature) = (chosen.network.clone(), chosen.temperature);
-                    let settings = ModelSettings { network, temperature, ..settings };
+                    let settings = ModelSettings {
+                        network: chosen.network.clone(),
+                        variants: chosen.variants.clone(),
+                        temperature: chosen.temperature,
+                        ..settings
+                    };
                     model.inner.refit(input, targets, weights, &settings, progress)
                 }
                 (Some(model), None) => model.inner.refit(input, targets, weights, &settings, progress),

@@ -65,6 +65,7 @@ pub mod linalg;
 pub mod metrics;
 pub mod model;
 pub mod model_file;
+mod model_settings;
 pub mod network;
 pub mod optim;
 pub mod prediction;

@@ -1,7 +1,7 @@
 //! A model: scaling, one or more trained networks, and predictions in the units of the data.
 //!
-//! This is what the command and the Python package fit, keep and load. Members of an ensemble differ by
-//! seed only; the predictive is their equal mixture.
+//! This is what the command and the Python package fit, keep and load. Members of an ensemble differ by seed,
+//! and by prior and head where the settings have variants; the predictive is their equal mixture.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,7 +17,8 @@ use crate::error::{Error, Result};
 use crate::heads::HeadSettings;
 use crate::learners::{Bpc, Rule};
 use crate::learning::{self, FreeEnergy};
-use crate::network::{Network, NetworkSettings};
+pub use crate::model_settings::{ModelSettings, Variant};
+use crate::network::Network;
 use crate::prediction::{self, Method, Predictive};
 use crate::real::{Precision, Real};
 use crate::scaling::Standardiser;
@@ -29,68 +30,6 @@ const CHUNK: usize = 1024;
 /// Parallel tasks over samples: fixed, so that sums have one order whatever the number of threads, and few,
 /// because what each keeps stands between blocks of memory that could be used again.
 const SPANS: usize = 8;
-
-/// Everything that can be set about a model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ModelSettings {
-    /// Shape, prior and head.
-    pub network: NetworkSettings,
-    /// How activities are inferred.
-    pub rule: Rule,
-    /// Epochs, batches, seed, early stopping.
-    pub training: TrainingSettings,
-    /// How to predict.
-    pub method: Method,
-    /// Networks in the ensemble.
-    pub members: usize,
-    /// τ: class probabilities are those of the one-hot codes' densities to the power 1/τ, normalised.
-    pub temperature: f64,
-    /// Working precision of activities.
-    pub precision: Precision,
-}
-
-impl Default for ModelSettings {
-    fn default() -> Self {
-        Self {
-            network: NetworkSettings::default(),
-            rule: Rule::default(),
-            training: TrainingSettings::default(),
-            method: Method::default(),
-            members: 1,
-            temperature: 1.0,
-            precision: Precision::default(),
-        }
-    }
-}
-
-impl ModelSettings {
-    /// The paper's settings (preset `paper`): relaxation by Adam, learned precisions, 20 Monte Carlo draws.
-    pub fn paper() -> Self {
-        Self {
-            rule: Rule::Relaxation(crate::inference::RelaxationSettings::paper()),
-            training: TrainingSettings { batch_size: Some(128), ..TrainingSettings::default() },
-            method: Method::monte_carlo(),
-            ..Self::default()
-        }
-    }
-
-    /// Check every setting.
-    pub fn validate(&self) -> Result<()> {
-        self.network.validate()?;
-        self.rule.validate()?;
-        self.training.validate()?;
-        self.method.validate()?;
-        if self.members == 0 {
-            return Err(Error::Setting { name: "members", value: 0.0, must_be: "at least 1" });
-        }
-        if !(self.temperature.is_finite() && self.temperature > 0.0) {
-            let must_be = "positive and finite";
-            return Err(Error::Setting { name: "temperature", value: self.temperature, must_be });
-        }
-        Ok(())
-    }
-}
 
 /// What is being predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -243,7 +182,8 @@ impl Model {
         settings: &ModelSettings,
     ) -> Result<Self> {
         settings.validate()?;
-        if let (Targets::Values(_), HeadSettings::Categorical(_)) = (&targets, &settings.network.head) {
+        let categorical = |m| matches!(settings.network_of(m).head, HeadSettings::Categorical(_));
+        if targets.task() == Task::Regression && (0..settings.members).any(categorical) {
             return Err(Error::Conflict {
                 first: "head.kind = categorical",
                 second: "targets that are no classes",
@@ -271,15 +211,15 @@ impl Model {
         settings: &ModelSettings,
     ) -> Result<Self> {
         let mut model = Self::untrained(input, targets, None, settings)?;
-        model.members = (0..settings.members)
-            .map(|m| Member::of(model.new_learner::<f64>(member_seed(settings.training.seed, m))?))
-            .collect::<Result<_>>()?;
+        model.members =
+            (0..settings.members).map(|m| Member::of(model.new_learner::<f64>(m)?)).collect::<Result<_>>()?;
         Ok(model)
     }
 
-    fn new_learner<T: Real>(&self, seed: u64) -> Result<Bpc<T>> {
-        let mut rng = training::init_rng(seed);
-        let network = Network::new(&self.settings.network, self.n_features(), self.n_targets(), &mut rng)?;
+    fn new_learner<T: Real>(&self, m: usize) -> Result<Bpc<T>> {
+        let mut rng = training::init_rng(member_seed(self.settings.training.seed, m));
+        let network =
+            Network::new(&self.settings.network_of(m), self.n_features(), self.n_targets(), &mut rng)?;
         Bpc::new(network, self.settings.rule.clone())
     }
 
@@ -320,7 +260,7 @@ impl Model {
                 let seed = member_seed(self.settings.training.seed, m);
                 let mut learner = match self.members.get(m) {
                     Some(member) => member.learner(&self.settings.rule)?,
-                    None => self.new_learner::<T>(seed)?,
+                    None => self.new_learner::<T>(m)?,
                 };
                 let training = TrainingSettings { seed, ..self.settings.training.clone() };
                 let report = training::fit(&mut learner, &data, &training, &mut &shared)?;
@@ -391,7 +331,12 @@ impl Model {
                 self.members.iter().map(one).collect::<Result<_>>()?
             }
         };
-        Predictive::mixture(members)?.unscale(&self.target_scaling.offset, &self.target_scaling.scale)
+        let tempered = members.into_iter().enumerate().map(|(m, predictive)| {
+            let temperature = self.settings.variant(m).map_or(1.0, |variant| variant.temperature);
+            if temperature == 1.0 { predictive } else { predictive.tempered(temperature) }
+        });
+        Predictive::mixture(tempered.collect())?
+            .unscale(&self.target_scaling.offset, &self.target_scaling.scale)
     }
 
     /// Predict by this method from now on.

@@ -224,7 +224,7 @@ impl Reader<'_> {
     }
 
     fn member(&self, m: usize, header: &Header) -> Result<Member> {
-        let settings = &header.settings.network;
+        let settings = header.settings.network_of(m);
         let mut below = header.n_features;
         let mut hidden = Vec::new();
         let mut covariances = Vec::new();
@@ -240,7 +240,7 @@ impl Reader<'_> {
             .map(|(b, block)| self.layer(&format!("member.{m}.output.{b}"), block.rows, below + 1))
             .collect::<Result<Vec<_>>>()?;
         let network = Network::from_parts(
-            settings.clone(),
+            settings,
             header.n_features,
             header.n_targets,
             hidden,

@@ -21,7 +21,9 @@ impl Model {
         progress: &mut dyn Progress,
     ) -> Result<Self> {
         settings.validate()?;
-        if settings.network != self.settings.network || settings.members != self.members.len() {
+        let same =
+            |a: &ModelSettings, b: &ModelSettings| (&a.network, &a.variants) == (&b.network, &b.variants);
+        if !same(settings, &self.settings) || settings.members != self.members.len() {
             return Err(Error::Conflict {
                 first: "a warm start",
                 second: "another shape, prior, head or number of members than the earlier fit's",

@@ -1,19 +1,29 @@
-//! Choosing the prior scale, the noise model and the temperature of class probabilities from training data.
+//! Choosing the members of an ensemble from training data: their prior scales, activations and noise models,
+//! and the temperatures of their class probabilities.
 //!
-//! V⁰ is the one setting that matters: too wide overfits, too narrow underfits. Every candidate trains one
-//! network on four fifths of the samples (at most [`SearchSettings::max_rows`] of them, so that the cost is
-//! bounded) and is scored by the mean log density of the rest. One hold-out is a noisy judge: the best few are
-//! judged again on others, and the best average is used for the fit on all samples.
+//! V⁰ is the one setting that matters: too wide overfits, too narrow underfits. Every candidate trains on four
+//! fifths of the samples (at most [`SearchSettings::max_rows`] of them, so that the cost is bounded) and predicts
+//! the rest, on several divisions. Members are then picked one at a time, each the candidate that helps the
+//! mixture of those before it most (Caruana et al. 2004); one that is picked again trains again with another seed.
+//!
+//! ```text
+//! score of a mixture = mean log p(y | x) − ½ log mean (y − ⟨y⟩)²
+//! ```
+//!
+//! The second term is the log density of the best constant noise around the mixture's mean: without it a
+//! candidate that is wrong but knows it would win over one that is right. Classes are scored by the first alone.
+//! A single hold-out density would also prefer what does well alone; wide priors do badly alone and best together.
 
 use faer::{Mat, MatRef};
 use rand::seq::SliceRandom;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
-use crate::heads::{HeadSettings, VarianceNode};
+use crate::error::{Error, Result};
+use crate::heads::{Categorical, HeadSettings, VarianceNode};
 use crate::learners::Rule;
-use crate::model::{Model, ModelSettings, Progress, Targets, Unwatched};
+use crate::model::{Model, ModelSettings, Progress, Targets, Unwatched, Variant};
+use crate::network::Activation;
 use crate::prediction::{Predictive, stream};
 use crate::real::Real;
 
@@ -29,34 +39,63 @@ pub const SEARCH_NOTE: &str = "search";
 /// Range of log τ.
 const TEMPERATURES: (f64, f64) = (-3.0, 6.0);
 
+/// Squared error, relative to the target's variance, below which smaller is no longer better.
+const EXACT: f64 = 1e-12;
+
 /// What to try.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SearchSettings {
     /// Values of V⁰.
     pub col_vars: Vec<f64>,
-    /// Try a variance node beside constant noise, for regression by feedback.
+    /// Activations of the hidden layers; those of the settings if there are none, or if the settings ask for
+    /// another.
+    pub activations: Vec<Activation>,
+    /// By the feedback rule, try a variance node beside constant noise, and logits beside one-hot codes.
     pub noise: bool,
     /// Share of the samples held out.
     pub fraction: f64,
     /// Samples used at most.
     pub max_rows: usize,
-    /// How many of the best candidates are judged again.
-    pub finalists: usize,
-    /// Hold-outs in all; the first judges every candidate.
+    /// Divisions of the samples.
     pub rounds: usize,
+    /// Networks a candidate trains per division, if the ensemble has as many.
+    pub networks: usize,
 }
 
 impl Default for SearchSettings {
     fn default() -> Self {
         Self {
-            col_vars: vec![0.1, 0.3, 1.0, 3.0, 10.0, 30.0],
+            col_vars: vec![0.3, 3.0, 30.0],
+            activations: vec![Activation::Relu, Activation::Silu],
             noise: true,
             fraction: 0.2,
             max_rows: 2000,
-            finalists: 4,
-            rounds: 3,
+            rounds: 2,
+            networks: 1,
         }
+    }
+}
+
+impl SearchSettings {
+    /// Check every setting.
+    pub fn validate(&self) -> Result<()> {
+        if self.col_vars.is_empty() {
+            return Err(Error::Empty { what: "the list search.col_vars" });
+        }
+        if let Some(&value) = self.col_vars.iter().find(|v| !(v.is_finite() && **v > 0.0)) {
+            return Err(Error::Setting { name: "search.col_vars", value, must_be: "positive and finite" });
+        }
+        if !(self.fraction > 0.0 && self.fraction < 1.0) {
+            let (name, value) = ("search.fraction", self.fraction);
+            return Err(Error::Setting { name, value, must_be: "between 0 and 1" });
+        }
+        for (name, count) in [("search.rounds", self.rounds), ("search.networks", self.networks)] {
+            if count == 0 {
+                return Err(Error::Setting { name, value: 0.0, must_be: "at least 1" });
+            }
+        }
+        Ok(())
     }
 }
 
@@ -65,12 +104,14 @@ impl Default for SearchSettings {
 pub struct Candidate {
     /// V⁰.
     pub col_var: f64,
-    /// With a variance node?
-    pub variance_node: bool,
-    /// Mean log density of the held-out samples, over all rounds it was in; none if it could not be trained.
+    /// f of its hidden layers.
+    pub activation: Activation,
+    /// Its head.
+    pub head: HeadSettings,
+    /// Mean log density of the held-out samples by this candidate alone; none if it could not be trained.
     pub density: Option<f64>,
-    /// Rounds it was in.
-    pub rounds: usize,
+    /// Members of the final ensemble that are of its kind.
+    pub members: usize,
     /// Temperature of class probabilities that suits the held-out samples best; 1 for regression.
     pub temperature: f64,
 }
@@ -84,7 +125,7 @@ pub struct Choice {
     pub candidates: Vec<Candidate>,
 }
 
-/// Choose V⁰ and the noise model for `settings` by held-out density.
+/// Choose the members of the ensemble that `settings` ask for.
 pub fn choose<S: Real>(
     input: MatRef<'_, S>,
     targets: Targets<'_>,
@@ -92,46 +133,50 @@ pub fn choose<S: Real>(
     settings: &ModelSettings,
     search: &SearchSettings,
 ) -> Result<Choice> {
+    search.validate()?;
     let n = input.ncols().min(search.max_rows.max(MIN_ROWS));
     let held_out = (n as f64 * search.fraction).round() as usize;
     if n < MIN_ROWS || held_out == 0 || held_out == n || targets.len() != input.ncols() {
         return Ok(Choice { settings: settings.clone(), candidates: Vec::new() });
     }
-    let tried = candidates(&targets, settings, search);
-    let mut judged: Vec<Judged> = vec![Judged::default(); tried.len()];
-    let mut running: Vec<usize> = (0..tried.len()).collect();
-    for round in 0..search.rounds.max(1) {
-        let hold_out =
-            HoldOut::new(input, &targets, weights, settings.training.seed, round as u64, n, held_out);
-        let scores: Vec<Option<(f64, f64)>> = running
-            .par_iter()
-            // A candidate that cannot be trained is out of the race; the final fit reports what is wrong.
-            .map(|&c| hold_out.score(&tried[c].0).ok().filter(|(density, _)| density.is_finite()))
-            .collect();
-        for (&c, score) in running.iter().zip(scores) {
-            judged[c].add(score);
-        }
-        running.retain(|&c| judged[c].density().is_some());
-        // A stable sort: among equals the narrower prior and the simpler noise come first.
-        running.sort_by(|&a, &b| f64::total_cmp(&judged[b].mean(), &judged[a].mean()));
-        running.truncate(search.finalists.max(1));
+    let variants = variants(&targets, settings, search);
+    let networks = search.networks.min(settings.members.max(1));
+    let hold_outs: Vec<HoldOut<S>> = (0..search.rounds as u64)
+        .map(|round| HoldOut::new(input, &targets, weights, settings.training.seed, round, n, held_out))
+        .collect();
+    let trials: Vec<(usize, usize)> =
+        (0..variants.len()).flat_map(|c| (0..hold_outs.len()).map(move |h| (c, h))).collect();
+    let predictions: Vec<Option<Predictive>> = trials
+        .into_par_iter()
+        // A candidate that cannot be trained is out of the race; the final fit reports what is wrong.
+        .map(|(c, h)| hold_outs[h].predict(&trial(settings, &variants[c], networks)).ok())
+        .collect();
+    let keep_temperature = settings.temperature != 1.0;
+    let judged: Vec<Option<Judged>> = predictions
+        .chunks(hold_outs.len())
+        .map(|rounds| Judged::of(rounds, &hold_outs, keep_temperature))
+        .collect();
+    let picked = picked(&judged, settings.members);
+    let temperature = |c: usize| judged[c].as_ref().map_or(1.0, |judged| judged.temperature);
+    let candidates = (0..variants.len())
+        .map(|c| Candidate {
+            col_var: variants[c].col_var,
+            activation: variants[c].activation,
+            head: variants[c].head.clone(),
+            density: judged[c].as_ref().map(Judged::density),
+            members: picked.iter().filter(|&&p| p == c).count(),
+            temperature: temperature(c),
+        })
+        .collect();
+    let mut chosen = settings.clone();
+    if let Some(&first) = picked.first() {
+        chosen.network.prior.col_var = variants[first].col_var;
+        chosen.network.activation = variants[first].activation;
+        chosen.network.head = variants[first].head.clone();
+        let variant = |&c: &usize| Variant { temperature: temperature(c), ..variants[c].clone() };
+        chosen.variants = picked.iter().map(variant).collect();
     }
-    let report = |(judged, (_, col_var, node)): (&Judged, &(ModelSettings, f64, bool))| Candidate {
-        col_var: *col_var,
-        variance_node: *node,
-        density: judged.density(),
-        rounds: judged.rounds,
-        temperature: judged.temperature(),
-    };
-    let chosen = match running.first() {
-        None => settings.clone(),
-        Some(&best) => ModelSettings {
-            members: settings.members,
-            temperature: judged[best].temperature(),
-            ..tried[best].0.clone()
-        },
-    };
-    Ok(Choice { settings: chosen, candidates: judged.iter().zip(&tried).map(report).collect() })
+    Ok(Choice { settings: chosen, candidates })
 }
 
 /// Choose settings as [`choose`] does, fit with them, and keep what was tried in the model's notes.
@@ -150,63 +195,145 @@ pub fn choose_and_fit<S: Real>(
     Ok(model)
 }
 
-/// Every combination of prior and head to try, with one member.
-fn candidates(
-    targets: &Targets<'_>,
-    settings: &ModelSettings,
-    search: &SearchSettings,
-) -> Vec<(ModelSettings, f64, bool)> {
-    let heads: &[bool] = match (targets, &settings.rule) {
-        (Targets::Values(_), Rule::Feedback(_)) if search.noise => &[false, true],
-        _ => &[false],
-    };
-    heads
-        .iter()
-        .flat_map(|&node| search.col_vars.iter().map(move |&col_var| (col_var, node)))
-        .map(|(col_var, node)| {
-            let mut candidate = ModelSettings { members: 1, ..settings.clone() };
-            candidate.network.prior.col_var = col_var;
-            if node {
-                candidate.network.head = HeadSettings::VarianceNode(VarianceNode::default());
-            }
-            (candidate, col_var, node)
-        })
-        .collect()
-}
-
-/// Scores of one candidate so far.
-#[derive(Clone, Debug, Default)]
-struct Judged {
-    density: f64,
-    log_temperature: f64,
-    rounds: usize,
-    failed: bool,
-}
-
-impl Judged {
-    fn add(&mut self, score: Option<(f64, f64)>) {
-        match score {
-            None => self.failed = true,
-            Some((density, temperature)) => {
-                self.density += density;
-                self.log_temperature += temperature.ln();
-                self.rounds += 1;
+/// Every combination of prior and head to try.
+fn variants(targets: &Targets<'_>, settings: &ModelSettings, search: &SearchSettings) -> Vec<Variant> {
+    let own = settings.network.activation;
+    let activations = if search.activations.contains(&own) { &search.activations[..] } else { &[own] };
+    let mut heads = vec![settings.network.head.clone()];
+    if search.noise && matches!(settings.rule, Rule::Feedback(_)) {
+        heads.push(match targets {
+            Targets::Values(_) => HeadSettings::VarianceNode(VarianceNode::default()),
+            Targets::Classes { .. } => HeadSettings::Categorical(Categorical::default()),
+        });
+        heads.dedup();
+    }
+    let mut variants = Vec::new();
+    for head in &heads {
+        for &activation in activations {
+            for &col_var in &search.col_vars {
+                variants.push(Variant { col_var, activation, head: head.clone(), temperature: 1.0 });
             }
         }
     }
+    variants
+}
 
-    fn mean(&self) -> f64 {
-        self.density / self.rounds.max(1) as f64
+/// Settings that try a candidate.
+fn trial(settings: &ModelSettings, variant: &Variant, networks: usize) -> ModelSettings {
+    ModelSettings { members: networks, variants: vec![variant.clone()], ..settings.clone() }
+}
+
+/// How one candidate predicts the held-out samples of all rounds.
+struct Judged {
+    /// log p(y | x) of every sample.
+    log_densities: Vec<f64>,
+    /// (y − ⟨y⟩) of every target and sample, in standard deviations of the held-out targets; none of classes.
+    errors: Vec<f64>,
+    /// Shares of the samples by weight.
+    shares: Vec<f64>,
+    n_targets: usize,
+    temperature: f64,
+}
+
+impl Judged {
+    /// None if a round failed or a density is not finite.
+    fn of<S: Real>(
+        rounds: &[Option<Predictive>],
+        hold_outs: &[HoldOut<S>],
+        keep_temperature: bool,
+    ) -> Option<Self> {
+        let mut judged =
+            Self { log_densities: vec![], errors: vec![], shares: vec![], n_targets: 1, temperature: 1.0 };
+        let rounds: Vec<(&Predictive, &HoldOut<S>)> =
+            rounds.iter().zip(hold_outs).map(|(p, h)| Some((p.as_ref()?, h))).collect::<Option<_>>()?;
+        if !keep_temperature {
+            let mut logs = 0.0;
+            for (predictive, hold_out) in &rounds {
+                if let Selected::Classes(labels, _) = &hold_out.test.1 {
+                    logs += best_temperature(predictive, labels).ok()?.1.ln() / rounds.len() as f64;
+                }
+            }
+            judged.temperature = logs.exp();
+        }
+        for (predictive, hold_out) in rounds {
+            match &hold_out.test.1 {
+                Selected::Values(values) => {
+                    judged.log_densities.extend(predictive.log_density(values.as_ref()).ok()?);
+                    judged.n_targets = values.nrows();
+                    judged.add_errors(&predictive.mean(), values);
+                }
+                Selected::Classes(labels, _) => {
+                    let probabilities = predictive.class_probabilities(judged.temperature).ok()?;
+                    let of = |(j, &label): (usize, &usize)| probabilities[(label, j)].max(f64::EPSILON).ln();
+                    judged.log_densities.extend(labels.iter().enumerate().map(of));
+                }
+            }
+            judged.shares.extend(&hold_out.shares);
+        }
+        judged.log_densities.iter().chain(&judged.errors).all(|x| x.is_finite()).then_some(judged)
     }
 
-    fn density(&self) -> Option<f64> {
-        (!self.failed && self.rounds > 0).then(|| self.mean())
+    fn add_errors(&mut self, mean: &Mat<f64>, values: &Mat<f64>) {
+        let n = values.ncols() as f64;
+        let scales: Vec<f64> = (0..values.nrows())
+            .map(|i| {
+                let centre = values.row(i).iter().sum::<f64>() / n;
+                let variance = values.row(i).iter().map(|y| (y - centre).powi(2)).sum::<f64>() / n;
+                if variance > 0.0 { variance.sqrt() } else { 1.0 }
+            })
+            .collect();
+        for j in 0..values.ncols() {
+            self.errors.extend((0..values.nrows()).map(|i| (values[(i, j)] - mean[(i, j)]) / scales[i]));
+        }
     }
 
-    /// Geometric mean over the rounds.
-    fn temperature(&self) -> f64 {
-        (self.log_temperature / self.rounds.max(1) as f64).exp()
+    /// Mean log density.
+    fn density(&self) -> f64 {
+        let total: f64 = self.shares.iter().sum();
+        self.log_densities.iter().zip(&self.shares).map(|(l, share)| l * share).sum::<f64>() / total
     }
+}
+
+/// The members of the ensemble, one greedy choice after the other; among equals the first.
+fn picked(judged: &[Option<Judged>], members: usize) -> Vec<usize> {
+    let mut picked = Vec::new();
+    for _ in 0..members {
+        let mut best: Option<(f64, usize)> = None;
+        for c in (0..judged.len()).filter(|&c| judged[c].is_some()) {
+            let together: Vec<&Judged> =
+                picked.iter().chain([&c]).filter_map(|&c: &usize| judged[c].as_ref()).collect();
+            let score = score(&together);
+            if best.is_none_or(|(highest, _)| score > highest) {
+                best = Some((score, c));
+            }
+        }
+        picked.extend(best.map(|(_, c)| c));
+    }
+    picked
+}
+
+/// Score of an equal mixture.
+fn score(members: &[&Judged]) -> f64 {
+    let (first, count) = (members[0], members.len() as f64);
+    let total: f64 = first.shares.iter().sum();
+    let mut density = 0.0;
+    for (j, share) in first.shares.iter().enumerate() {
+        let largest = members.iter().map(|m| m.log_densities[j]).fold(f64::NEG_INFINITY, f64::max);
+        let sum: f64 = members.iter().map(|m| (m.log_densities[j] - largest).exp()).sum();
+        density += share / total * (largest + (sum / count).ln());
+    }
+    if first.errors.is_empty() {
+        return density;
+    }
+    let d = first.n_targets;
+    let mut squares = vec![0.0; d];
+    for (j, share) in first.shares.iter().enumerate() {
+        for (i, square) in squares.iter_mut().enumerate() {
+            let error = members.iter().map(|m| m.errors[j * d + i]).sum::<f64>() / count;
+            *square += share / total * (error * error);
+        }
+    }
+    density - 0.5 * squares.iter().map(|square| square.max(EXACT).ln()).sum::<f64>()
 }
 
 /// One division of the samples into those to train on and those to judge by.
@@ -214,6 +341,8 @@ struct HoldOut<S: Real> {
     train: (Mat<S>, Selected),
     train_weights: Option<Vec<f64>>,
     test: (Mat<S>, Selected),
+    /// Weights of the held-out samples.
+    shares: Vec<f64>,
 }
 
 impl<S: Real> HoldOut<S> {
@@ -231,25 +360,21 @@ impl<S: Real> HoldOut<S> {
         order.truncate(n);
         let (test, train) = order.split_at(held_out);
         let pick = |rows: &[usize]| Mat::from_fn(input.nrows(), rows.len(), |i, j| input[(i, rows[j])]);
+        let of = |rows: &[usize]| weights.map(|w| rows.iter().map(|&row| w[row]).collect::<Vec<f64>>());
         Self {
             train: (pick(train), targets.select(train)),
-            train_weights: weights.map(|w| train.iter().map(|&row| w[row]).collect()),
+            train_weights: of(train),
             test: (pick(test), targets.select(test)),
+            shares: of(test).unwrap_or_else(|| vec![1.0; test.len()]),
         }
     }
 
-    /// Mean log density of the held-out samples, and the temperature it was reached with.
-    fn score(&self, settings: &ModelSettings) -> Result<(f64, f64)> {
+    /// Fit on one part and predict the other.
+    fn predict(&self, settings: &ModelSettings) -> Result<Predictive> {
         let (input, targets) = &self.train;
         let weights = self.train_weights.as_deref();
         let model = Model::fit(input.as_ref(), targets.view(), weights, settings, &mut Unwatched)?;
-        let predictive = model.predict(self.test.0.as_ref())?;
-        match &self.test.1 {
-            Selected::Values(values) => {
-                Ok((crate::metrics::log_predictive_density(&predictive, values.as_ref())?, 1.0))
-            }
-            Selected::Classes(labels, _) => best_temperature(&predictive, labels),
-        }
+        model.predict(self.test.0.as_ref())
     }
 }
 
@@ -336,7 +461,12 @@ mod tests {
         let (x, y) = task(d, noise);
         let mut settings = ModelSettings { members: 3, ..ModelSettings::default() };
         settings.training.epochs = 40;
-        let search = SearchSettings { col_vars: vec![0.01, 10.0], noise: false, ..SearchSettings::default() };
+        let search = SearchSettings {
+            col_vars: vec![0.01, 10.0],
+            activations: vec![],
+            noise: false,
+            ..SearchSettings::default()
+        };
         choose(x.as_ref(), Targets::Values(y.as_ref()), None, &settings, &search).unwrap()
     }
 
@@ -360,18 +490,93 @@ mod tests {
     }
 
     #[test]
-    fn the_first_hold_out_judges_all_and_the_best_are_judged_again() {
+    fn every_member_is_of_a_kind_that_was_tried_and_the_first_is_the_best_alone() {
         let (x, y) = task(1, 0.1);
-        let mut settings = ModelSettings::default();
+        let mut settings = ModelSettings { members: 4, ..ModelSettings::default() };
         settings.training.epochs = 10;
-        let search = SearchSettings { finalists: 2, rounds: 3, ..SearchSettings::default() };
+        let search = SearchSettings { rounds: 1, networks: 1, ..SearchSettings::default() };
         let choice = choose(x.as_ref(), Targets::Values(y.as_ref()), None, &settings, &search).unwrap();
-        let rounds: Vec<usize> = choice.candidates.iter().map(|candidate| candidate.rounds).collect();
-        assert_eq!(rounds.iter().filter(|&&r| r == 3).count(), 2);
-        assert_eq!(rounds.iter().filter(|&&r| r == 1).count(), 10);
-        let finalists = choice.candidates.iter().filter(|candidate| candidate.rounds == 3);
-        let best = finalists.max_by(|a, b| a.density.unwrap().total_cmp(&b.density.unwrap())).unwrap();
-        assert_eq!(choice.settings.network.prior.col_var, best.col_var);
+        assert_eq!(choice.candidates.len(), 12);
+        assert_eq!(choice.candidates.iter().map(|candidate| candidate.members).sum::<usize>(), 4);
+        let chosen = &choice.settings;
+        assert_eq!(chosen.variants.len(), 4);
+        let first = &chosen.variants[0];
+        assert_eq!((chosen.network.prior.col_var, &chosen.network.head), (first.col_var, &first.head));
+        let one = ModelSettings { members: 1, ..settings };
+        let alone = choose(x.as_ref(), Targets::Values(y.as_ref()), None, &one, &search).unwrap();
+        assert_eq!(alone.settings.variants, std::slice::from_ref(first));
+    }
+
+    /// Two samples; the first candidate is right about the first, the second about the second, and the third
+    /// middling about both.
+    fn three() -> Vec<Option<Judged>> {
+        let judged = |log_densities: [f64; 2], errors: [f64; 2]| {
+            Some(Judged {
+                log_densities: log_densities.to_vec(),
+                errors: errors.to_vec(),
+                shares: vec![1.0; 2],
+                n_targets: 1,
+                temperature: 1.0,
+            })
+        };
+        vec![
+            judged([0.0, -9.0], [0.1, 2.0]),
+            None,
+            judged([-9.0, 0.0], [2.0, 0.1]),
+            judged([-1.5, -1.5], [1.0, 1.0]),
+        ]
+    }
+
+    #[test]
+    fn the_score_of_a_mixture_is_its_density_and_the_error_of_its_mean() {
+        let judged = three();
+        let pair = [judged[0].as_ref().unwrap(), judged[2].as_ref().unwrap()];
+        let density = (0.5 * (1.0 + (-9f64).exp())).ln();
+        let square = (0.5 * (0.1 + 2.0f64)).powi(2);
+        assert!((score(&pair) - (density - 0.5 * square.ln())).abs() < 1e-14);
+        let classes =
+            Judged { errors: vec![], log_densities: vec![-1.0, -3.0], ..three().remove(0).unwrap() };
+        assert_eq!(score(&[&classes]), -2.0);
+        let weighted = Judged { shares: vec![3.0, 1.0], ..classes };
+        assert_eq!(score(&[&weighted]), -1.5);
+    }
+
+    #[test]
+    fn members_are_picked_for_what_they_add_and_failures_never() {
+        // Alone the middling one is best; with it either specialist; then the other one.
+        let order = picked(&three(), 3);
+        assert_eq!(order[0], 3);
+        assert_eq!(
+            {
+                let mut rest = order[1..].to_vec();
+                rest.sort_unstable();
+                rest
+            },
+            [0, 2]
+        );
+        assert!(picked(&[None], 2).is_empty());
+    }
+
+    #[test]
+    fn classes_are_tried_as_codes_and_as_logits_and_a_temperature_set_by_hand_stays() {
+        let (x, _) = task(2, 0.0);
+        let labels: Vec<usize> = (0..120).map(|j| usize::from(x[(0, j)] > 0.2)).collect();
+        let targets = Targets::Classes { labels: &labels, classes: 2 };
+        let mut settings = ModelSettings { members: 2, ..ModelSettings::default() };
+        settings.training.epochs = 5;
+        let search = SearchSettings {
+            col_vars: vec![1.0],
+            activations: vec![],
+            rounds: 1,
+            ..SearchSettings::default()
+        };
+        let choice = choose(x.as_ref(), targets, None, &settings, &search).unwrap();
+        let heads: Vec<_> = choice.candidates.iter().map(|candidate| &candidate.head).collect();
+        assert!(matches!(heads[..], [HeadSettings::Gaussian(_), HeadSettings::Categorical(_)]));
+        let by_hand = ModelSettings { temperature: 3.0, ..settings };
+        let choice = choose(x.as_ref(), targets, None, &by_hand, &search).unwrap();
+        assert_eq!(choice.settings.temperature, 3.0);
+        assert!(choice.settings.variants.iter().all(|variant| variant.temperature == 1.0));
     }
 
     #[test]

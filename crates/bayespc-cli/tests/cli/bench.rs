@@ -14,7 +14,7 @@ fn positive(value: &Value) -> bool {
 #[test]
 fn an_epoch_of_images_is_timed_under_the_agreed_keys_and_threads_change_no_accuracy() {
     let sandbox = Sandbox::new();
-    let line = "mnist --synthetic --rows 384 --epochs 2 --refresh-every 3";
+    let line = "mnist --synthetic --rows 1280 --epochs 2 --refresh-every 3";
     let json = json(&sandbox, line);
     for key in ["seconds_per_epoch", "peak_gflops", "achieved_gflops"] {
         assert!(positive(&json[key]), "{key}: {json}");
@@ -27,8 +27,8 @@ fn an_epoch_of_images_is_timed_under_the_agreed_keys_and_threads_change_no_accur
     assert_eq!(runs[0]["test_accuracy_per_epoch"], runs[1]["test_accuracy_per_epoch"]);
     let accuracy = json["test_accuracy_per_epoch"].as_array().unwrap();
     assert_eq!(accuracy.len(), 2);
-    // Guessing reaches a tenth of 384 images, give or take 0.015: this is five times that above it.
-    assert!(accuracy[1].as_f64().unwrap() > 0.18, "{accuracy:?}");
+    // The made-up digits are far apart.
+    assert!(accuracy[1].as_f64().unwrap() > 0.9, "{accuracy:?}");
     assert_eq!(json["seconds_of_each_epoch"].as_array().unwrap().len(), 2);
 }
 

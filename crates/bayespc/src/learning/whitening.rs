@@ -289,7 +289,7 @@ mod tests {
         let (whitening, whitened) = Whitening::new(&mut layer, &data).unwrap();
 
         // Seen from either side, the layer does the same.
-        let outputs = &network.hidden()[0].mean().subcols(0, 3) * &input;
+        let outputs = network.hidden()[0].mean().subcols(0, 3) * &input;
         let there = layer.mean().subcols(0, 3) * &whitened;
         for j in 0..N {
             for i in 0..4 {

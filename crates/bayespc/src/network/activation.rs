@@ -213,7 +213,11 @@ fn softplus<T: Real>(z: T) -> T {
 
 #[inline]
 fn silu_slope<T: Real>(z: T) -> T {
-    sigmoid(z) * (T::one() + z * sigmoid(-z))
+    // σ(z) + z σ(z) σ(−z), all from one exponential.
+    let decay = (-z.abs()).exp();
+    let larger = T::one() / (T::one() + decay);
+    let smaller = decay * larger;
+    (if z < T::zero() { smaller } else { larger }) + z * (larger * smaller)
 }
 
 /// Φ(z), in f64 whatever the working type: there is no generic erf.

@@ -183,6 +183,16 @@ impl Predictive {
         Ok(self.map(|component| component.unscaled(offset, scale)))
     }
 
+    /// The same with every covariance times `temperature` > 0. For one-hot codes that flattens class
+    /// probabilities as a temperature does.
+    pub(crate) fn tempered(&self, temperature: f64) -> Self {
+        let (scale, n_targets) = (temperature.sqrt(), self.n_targets());
+        self.map(|component| Component {
+            mean: component.mean.clone(),
+            ..component.unscaled(&vec![0.0; n_targets], &vec![scale; n_targets])
+        })
+    }
+
     /// `targets` are finite and as many as were predicted.
     pub(crate) fn check_targets(&self, targets: MatRef<'_, f64>) -> Result<()> {
         check_shape(targets, self.n_targets(), self.n_samples(), "targets")?;

@@ -1,0 +1,125 @@
+//! Everything that can be set about a model, and what members of an ensemble may have of their own.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::heads::HeadSettings;
+use crate::learners::Rule;
+use crate::network::{Activation, NetworkSettings};
+use crate::prediction::Method;
+use crate::real::Precision;
+use crate::training::TrainingSettings;
+
+/// Everything that can be set about a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelSettings {
+    /// Shape, prior and head.
+    pub network: NetworkSettings,
+    /// How activities are inferred.
+    pub rule: Rule,
+    /// Epochs, batches, seed, early stopping.
+    pub training: TrainingSettings,
+    /// How to predict.
+    pub method: Method,
+    /// Networks in the ensemble.
+    pub members: usize,
+    /// What members have of their own besides their seeds: member m takes variant m, and after the last the
+    /// first again. Without any all members are alike.
+    pub variants: Vec<Variant>,
+    /// τ: class probabilities are those of the one-hot codes' densities to the power 1/τ, normalised.
+    pub temperature: f64,
+    /// Working precision of activities.
+    pub precision: Precision,
+}
+
+impl Default for ModelSettings {
+    fn default() -> Self {
+        Self {
+            network: NetworkSettings::default(),
+            rule: Rule::default(),
+            training: TrainingSettings::default(),
+            method: Method::default(),
+            members: 1,
+            variants: Vec::new(),
+            temperature: 1.0,
+            precision: Precision::default(),
+        }
+    }
+}
+
+impl ModelSettings {
+    /// The paper's settings (preset `paper`): relaxation by Adam, learned precisions, 20 Monte Carlo draws.
+    pub fn paper() -> Self {
+        Self {
+            rule: Rule::Relaxation(crate::inference::RelaxationSettings::paper()),
+            training: TrainingSettings { batch_size: Some(128), ..TrainingSettings::default() },
+            method: Method::monte_carlo(),
+            ..Self::default()
+        }
+    }
+
+    /// Check every setting.
+    pub fn validate(&self) -> Result<()> {
+        self.network.validate()?;
+        self.rule.validate()?;
+        self.training.validate()?;
+        self.method.validate()?;
+        if self.members == 0 {
+            return Err(Error::Setting { name: "members", value: 0.0, must_be: "at least 1" });
+        }
+        if !(self.temperature.is_finite() && self.temperature > 0.0) {
+            let must_be = "positive and finite";
+            return Err(Error::Setting { name: "temperature", value: self.temperature, must_be });
+        }
+        self.variants.iter().try_for_each(Variant::validate)
+    }
+
+    /// The variant of member `m`, if there are any.
+    pub(crate) fn variant(&self, m: usize) -> Option<&Variant> {
+        self.variants.get(m.checked_rem(self.variants.len())?)
+    }
+
+    /// Shape, prior, activation and head of member `m`.
+    pub fn network_of(&self, m: usize) -> NetworkSettings {
+        let mut network = self.network.clone();
+        if let Some(variant) = self.variant(m) {
+            network.prior.col_var = variant.col_var;
+            network.activation = variant.activation;
+            network.head = variant.head.clone();
+        }
+        network
+    }
+}
+
+/// A member's own prior, activation and head.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variant {
+    /// V⁰.
+    pub col_var: f64,
+    /// f of the hidden layers.
+    pub activation: Activation,
+    /// Likelihood of the target.
+    pub head: HeadSettings,
+    /// Factor on the covariance of the member's predictions. For classes that is the temperature of its
+    /// probabilities.
+    #[serde(default = "one")]
+    pub temperature: f64,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+impl Variant {
+    fn validate(&self) -> Result<()> {
+        for (name, value) in [("variants.col_var", self.col_var), ("variants.temperature", self.temperature)]
+        {
+            if !(value.is_finite() && value > 0.0) {
+                return Err(Error::Setting { name, value, must_be: "positive and finite" });
+            }
+        }
+        self.head.validate()
+    }
+}
