@@ -50,6 +50,8 @@ enum What {
     Ablation,
     /// Settings of the baselines, chosen on training data
     Tuning,
+    /// Default settings beside other methods
+    Benchmark,
     /// Everything
     All,
 }
@@ -62,6 +64,7 @@ impl What {
             Self::Table1 => vec![Experiment::Table1],
             Self::Ablation => vec![Experiment::Ablation],
             Self::Tuning => vec![Experiment::Tuning],
+            Self::Benchmark => vec![Experiment::Benchmark],
             Self::All => Experiment::ALL.to_vec(),
         }
     }

@@ -45,6 +45,26 @@ pub struct BpcSettings {
     pub head: HeadSettings,
 }
 
+impl BpcSettings {
+    /// Settings of a model with these networks.
+    pub fn model(
+        &self,
+        network: &NetworkSettings,
+        training: &TrainingSettings,
+        members: usize,
+    ) -> ModelSettings {
+        let network =
+            NetworkSettings { prior: self.prior.clone(), head: self.head.clone(), ..network.clone() };
+        ModelSettings {
+            network,
+            rule: self.rule.clone(),
+            training: training.clone(),
+            members,
+            ..ModelSettings::default()
+        }
+    }
+}
+
 impl LearnerSettings {
     /// The same learner with the prior's width and the noise model that suit the training data best, as the
     /// command chooses the first of its networks; other learners have nothing to choose.
@@ -55,21 +75,14 @@ impl LearnerSettings {
         train: &Dataset<'_, T>,
     ) -> Result<Self> {
         let Self::Bpc(settings) = self else { return Ok(self.clone()) };
-        let network =
-            NetworkSettings { prior: settings.prior.clone(), head: settings.head.clone(), ..network.clone() };
-        let model = ModelSettings {
-            network,
-            rule: settings.rule.clone(),
-            training: training.clone(),
-            ..ModelSettings::default()
-        };
+        let model = settings.model(network, training, 1);
         let targets: Mat<f64> = cast(train.target());
         let targets = Targets::Values(targets.as_ref());
-        // One network of the activation it has: a finer grid, and more divisions to choose it by.
+        // One network of the activation it has: a finer grid.
         let search = SearchSettings {
             col_vars: vec![0.1, 0.3, 1.0, 3.0, 10.0, 30.0],
             activations: Vec::new(),
-            rounds: 3,
+            rounds: 1,
             ..SearchSettings::default()
         };
         let choice = selection::choose(train.input(), targets, train.weights(), &model, &search)?;

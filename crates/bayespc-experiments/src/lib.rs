@@ -6,6 +6,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod benchmark;
 pub mod error;
 pub mod fit_report;
 pub mod learner;

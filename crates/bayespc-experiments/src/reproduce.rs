@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use bayespc_data::DataSource;
 
+use crate::benchmark;
 use crate::error::{Error, Result};
 use crate::plot::{DotPlot, DotSeries, Line, Panel, dot_figure, figure};
 use crate::records::{Estimate, Records, mean_sd, mean_se};
@@ -26,11 +27,14 @@ pub enum Experiment {
     Ablation,
     /// Settings of the baselines, chosen on training data.
     Tuning,
+    /// Default settings beside other methods.
+    Benchmark,
 }
 
 impl Experiment {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Figure1, Self::Figure2, Self::Table1, Self::Ablation, Self::Tuning];
+    pub const ALL: [Self; 6] =
+        [Self::Figure1, Self::Figure2, Self::Table1, Self::Ablation, Self::Tuning, Self::Benchmark];
 
     /// Name on the command line and of the output files.
     pub fn name(self) -> &'static str {
@@ -40,6 +44,7 @@ impl Experiment {
             Self::Table1 => "table1",
             Self::Ablation => "ablation",
             Self::Tuning => "tuning",
+            Self::Benchmark => "benchmark",
         }
     }
 
@@ -51,6 +56,7 @@ impl Experiment {
             Self::Table1 => include_str!("../specs/table1.toml"),
             Self::Ablation => include_str!("../specs/ablation.toml"),
             Self::Tuning => include_str!("../specs/tuning.toml"),
+            Self::Benchmark => include_str!("../specs/benchmark.toml"),
         }
     }
 }
@@ -84,6 +90,7 @@ pub fn reproduce(
         Experiment::Table1 => vec![table1(&spec, &records)?],
         Experiment::Ablation => vec![comparison("Ablation", RELU_NOTE, &spec, &records)],
         Experiment::Tuning => vec![comparison("Tuning", TUNING_NOTE, &spec, &records)],
+        Experiment::Benchmark => vec![benchmark::section(&spec, &records, out)?],
     };
     write_figures(name, &sections, out)?;
     sections.push(Section {
@@ -116,8 +123,8 @@ pub fn reproduce(
 }
 
 const SYNTHETIC_CAPTION: &str = "Left: noise that grows with the input, learned by a variance node; the band is \
-    the 95 % interval of the noise alone. Right: y = x³ with a gap in the data; the band is the 95 % interval of \
-    what the network does not know.";
+    the 95 % interval of the noise alone. Right: y = x³ with a gap in the data, by five networks chosen as the \
+    command chooses them; the band is the 95 % interval of what they do not know, thin lines are posterior draws.";
 
 /// What to draw of the records of a curve experiment: metric, axis label, logarithmic?
 type Metrics = [(&'static str, &'static str, bool)];
@@ -197,7 +204,7 @@ fn curves(spec: &Spec, records: &Records, metrics: &Metrics) -> Result<Vec<Secti
     }])
 }
 
-fn table(caption: &str, header: &[&str], rows: Vec<Vec<String>>) -> Block {
+pub(crate) fn table(caption: &str, header: &[&str], rows: Vec<Vec<String>>) -> Block {
     Block::Table {
         caption: caption.to_owned(),
         header: header.iter().map(|&h| h.to_owned()).collect(),
@@ -216,7 +223,7 @@ const PAPER: [(&str, [f64; 4]); 6] = [
     ("energy", [0.33, 1.86, 0.28, 1.51]),
 ];
 
-fn estimate(records: &Records, dataset: &str, learner: &str, metric: &str) -> Option<Estimate> {
+pub(crate) fn estimate(records: &Records, dataset: &str, learner: &str, metric: &str) -> Option<Estimate> {
     let groups = records
         .group_by(|r| (r.dataset == dataset && r.learner == learner && r.metric == metric).then_some(()));
     groups.get(&()).map(|values| mean_se(values))
@@ -226,24 +233,50 @@ fn show(value: Option<Estimate>) -> String {
     value.map_or_else(String::new, |v| format!("{v:.3}"))
 }
 
-fn table1(spec: &Spec, records: &Records) -> Result<Section> {
-    let mut rows = Vec::new();
-    let mut errors: Vec<DotSeries> = Vec::new();
-    let mut densities: Vec<DotSeries> = Vec::new();
-    for (name, learner) in &spec.learners {
-        let series = |metric: &str| {
+/// RMSE and log density of every learner on every data set, as dots with standard errors.
+pub(crate) fn error_and_density(
+    records: &Records,
+    learners: &[(&str, &str)],
+    groups: &[String],
+    (density, density_label): (&str, &str),
+    density_range: (f64, f64),
+) -> Result<String> {
+    let series = |metric: &str| -> Vec<DotSeries> {
+        let of = |(name, label): &(&str, &str)| {
             let values: Vec<Option<Estimate>> =
-                spec.runs.iter().map(|run| estimate(records, &run.dataset, name, metric)).collect();
+                groups.iter().map(|dataset| estimate(records, dataset, name, metric)).collect();
             DotSeries {
-                label: learner.label.clone(),
+                label: (*label).to_owned(),
                 values: values.iter().map(|v| v.map_or(f64::NAN, |v| v.mean)).collect(),
                 errors: Some(values.iter().map(|v| v.map_or(f64::NAN, |v| v.spread)).collect()),
                 ..DotSeries::default()
             }
         };
-        errors.push(series("rmse"));
-        densities.push(series("lpd"));
-    }
+        learners.iter().map(of).collect()
+    };
+    let plots = [
+        DotPlot {
+            title: "RMSE (original units)".to_owned(),
+            value_label: "RMSE".to_owned(),
+            value_log: true,
+            groups: groups.to_vec(),
+            series: series("rmse"),
+            ..DotPlot::default()
+        },
+        DotPlot {
+            title: "Log predictive density".to_owned(),
+            value_label: density_label.to_owned(),
+            value_range: Some(density_range),
+            groups: groups.to_vec(),
+            series: series(density),
+            ..DotPlot::default()
+        },
+    ];
+    dot_figure(&plots, 2, 1100, 560)
+}
+
+fn table1(spec: &Spec, records: &Records) -> Result<Section> {
+    let mut rows = Vec::new();
     for run in &spec.runs {
         // ll = lpd − log(scale): the difference of the two is the scale the paper's numbers need.
         let shift = run.learners.first().and_then(|l| {
@@ -280,25 +313,9 @@ fn table1(spec: &Spec, records: &Records) -> Result<Section> {
         }
     }
     let groups: Vec<String> = spec.runs.iter().map(|run| run.dataset.clone()).collect();
-    let plots = [
-        DotPlot {
-            title: "RMSE (original units)".to_owned(),
-            value_label: "RMSE".to_owned(),
-            value_log: true,
-            groups: groups.clone(),
-            series: errors,
-            ..DotPlot::default()
-        },
-        DotPlot {
-            title: "Log predictive density".to_owned(),
-            value_label: "LPD (standardised)".to_owned(),
-            value_range: Some((-4.0, 3.0)),
-            groups,
-            series: densities,
-            ..DotPlot::default()
-        },
-    ];
-    let svg = dot_figure(&plots, 2, 1100, 560)?;
+    let labels: Vec<(&str, &str)> =
+        spec.learners.iter().map(|(name, learner)| (name.as_str(), learner.label.as_str())).collect();
+    let svg = error_and_density(records, &labels, &groups, ("lpd", "LPD (standardised)"), (-4.0, 3.0))?;
     Ok(Section {
         heading: "Table 1".to_owned(),
         blocks: vec![

@@ -10,6 +10,9 @@ use std::time::Instant;
 use bayespc::data::Dataset;
 use bayespc::learners::Learner;
 use bayespc::linalg::cast;
+use bayespc::model::{Targets, Unwatched};
+use bayespc::prediction::Predictive;
+use bayespc::selection::{self, SearchSettings};
 use bayespc::training::{self, Control, EpochReport, Observer, TrainingSettings};
 use bayespc::{Real, metrics};
 use bayespc_data::DataSource;
@@ -17,6 +20,7 @@ use faer::Mat;
 use rayon::prelude::*;
 
 use crate::error::Result;
+use crate::learner::LearnerSettings;
 use crate::records::{Record, RecordFile, Records, Unit};
 use crate::spec::{LearnerSpec, Measure, RunSpec, Spec};
 use crate::task::{Source, Task, learning};
@@ -99,6 +103,18 @@ fn train<T: Real>(
     };
     let train = Dataset::new(task.train.0.as_ref(), task.train.1.as_ref()).map_err(learning(&name))?;
     let start = Instant::now();
+    if let (Some(members), LearnerSettings::Bpc(bpc)) = (spec.members, &spec.learner) {
+        let settings = bpc.model(&run.network(), &settings, members);
+        let targets: Mat<f64> = cast(train.target());
+        let targets = Targets::Values(targets.as_ref());
+        let search = SearchSettings::default();
+        let model =
+            selection::choose_and_fit(train.input(), targets, None, &settings, &search, &mut Unwatched)
+                .map_err(learning(&name))?;
+        let seconds = start.elapsed().as_secs_f64();
+        let predict = || model.predict_by(task.test.0.as_ref(), spec.method);
+        return end_records(&task, unit, predict, seconds).map_err(learning(&name));
+    }
     let chosen = if spec.search {
         spec.learner.searched(&run.network(), &settings, &train).map_err(learning(&name))?
     } else {
@@ -120,7 +136,8 @@ fn train<T: Real>(
     let seconds = start.elapsed().as_secs_f64();
     let mut records = recorder.records;
     if run.measure == Measure::End {
-        records = end_records(spec, &task, unit, &learner, seconds).map_err(learning(&name))?;
+        let predict = || learner.predict(task.test.0.as_ref(), spec.method);
+        records = end_records(&task, unit, predict, seconds).map_err(learning(&name))?;
     }
     Ok(records)
 }
@@ -185,14 +202,13 @@ fn is_checkpoint(epoch: usize) -> bool {
 }
 
 fn end_records<T: Real>(
-    spec: &LearnerSpec,
     task: &Task<T>,
     unit: &Unit,
-    learner: &dyn Learner<T>,
+    predict: impl FnOnce() -> bayespc::Result<Predictive>,
     seconds: f64,
 ) -> bayespc::Result<Vec<Record>> {
     let start = Instant::now();
-    let predictive = learner.predict(task.test.0.as_ref(), spec.method)?;
+    let predictive = predict()?;
     let seconds_predict = start.elapsed().as_secs_f64();
     let target: Mat<f64> = cast(task.test.1.as_ref());
     let lpd = metrics::log_predictive_density(&predictive, target.as_ref())?;

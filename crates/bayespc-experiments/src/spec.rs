@@ -90,6 +90,9 @@ pub struct LearnerSpec {
     /// Choose the prior's width and the noise model from the training data, for Bayesian predictive coding.
     #[serde(default)]
     pub search: bool,
+    /// An ensemble of so many networks, chosen from the training data one by one as the command does; for Bayesian
+    /// predictive coding on tables.
+    pub members: Option<usize>,
     /// Batch size, where it differs from the run's; never given to a full-batch run.
     pub batch_size: Option<usize>,
 }

@@ -5,6 +5,7 @@ use bayespc::heads::{HeadSettings, VarianceNode};
 use bayespc::model::{Model, ModelSettings, Targets, Unwatched};
 use bayespc::network::NetworkSettings;
 use bayespc::prediction::{Method, Predictive};
+use bayespc::selection::{self, SearchSettings};
 use bayespc::training::TrainingSettings;
 use bayespc_data::synthetic::{self, Curve};
 use faer::Mat;
@@ -33,7 +34,7 @@ pub fn figure() -> Result<String> {
         (-0.75, 0.75),
         synthetic::aleatoric_mean,
         Predictive::aleatoric_variance,
-        0,
+        (1, 0),
     )?;
     let epistemic = panel(
         "Epistemic",
@@ -42,7 +43,7 @@ pub fn figure() -> Result<String> {
         (-7.0, 7.0),
         synthetic::epistemic_mean,
         Predictive::epistemic_variance,
-        10,
+        (5, 3),
     )?;
     crate::plot::figure(&[aleatoric, epistemic], 2, 1000, 460)
 }
@@ -54,21 +55,23 @@ fn panel(
     (low, high): (f64, f64),
     truth: fn(f64) -> f64,
     variance: fn(&Predictive) -> Mat<f64>,
-    draws: usize,
+    (members, draws): (usize, usize),
 ) -> Result<Panel> {
     let settings = ModelSettings {
         network: NetworkSettings { hidden_layer_sizes: vec![100], head, ..NetworkSettings::default() },
         training: TrainingSettings { epochs: 200, ..TrainingSettings::default() },
+        members,
         ..ModelSettings::default()
     };
-    let model = Model::fit(
-        data.features.as_ref(),
-        Targets::Values(data.targets.as_ref()),
-        None,
-        &settings,
-        &mut Unwatched,
-    )
-    .map_err(learning(title))?;
+    let (input, targets) = (data.features.as_ref(), Targets::Values(data.targets.as_ref()));
+    // One network shows what a variance node learns; doubt is what the command's ensemble is for.
+    let model = if members == 1 {
+        Model::fit(input, targets, None, &settings, &mut Unwatched)
+    } else {
+        let search = SearchSettings { noise: false, ..SearchSettings::default() };
+        selection::choose_and_fit(input, targets, None, &settings, &search, &mut Unwatched)
+    };
+    let model = model.map_err(learning(title))?;
     let places = 201;
     let x: Vec<f64> =
         (0..places).map(|k| low + (high - low) * f64::from(k) / f64::from(places - 1)).collect();

@@ -114,6 +114,14 @@ impl Records {
         groups
     }
 
+    /// These records and others.
+    pub fn with(&self, others: &Self) -> Self {
+        Self {
+            rows: self.rows.iter().chain(&others.rows).cloned().collect(),
+            complete: self.complete.union(&others.complete).cloned().collect(),
+        }
+    }
+
     /// Add the rows of one whole unit.
     pub(super) fn extend(&mut self, unit: Unit, rows: Vec<Record>) {
         self.rows.extend(rows);

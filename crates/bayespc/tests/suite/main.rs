@@ -6,6 +6,7 @@ mod common;
 
 mod baselines;
 mod determinism;
+mod doubt;
 mod generative;
 mod laws;
 mod learners;
