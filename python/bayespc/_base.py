@@ -80,6 +80,8 @@ class BPCEstimator(BaseEstimator):
         self.free_energy_ = float("nan") if interrupted else self._free_energy(X, target, weights)
         if interrupted:
             warnings.warn("Training interrupted by user.", stacklevel=3)
+        elif "warning" in self.model_.notes:
+            warnings.warn(self.model_.notes["warning"], stacklevel=3)
         elif self.early_stopping and self.n_iter_ == self.max_iter:
             warnings.warn(
                 f"Maximum iterations ({self.max_iter}) reached and the held-out density was still improving.",

@@ -20,21 +20,25 @@ from ._validation import Array, ArrayLike, checked_classification, checked_weigh
 class BPCClassifier(ClassifierMixin, BPCEstimator):
     """Bayesian predictive coding classifier: a neural network that knows its uncertainty.
 
-    Classes are learned as one-hot codes with Gaussian noise; the probability of a class is the predictive
-    density at its code, among all codes.
+    Classes are learned as one-hot codes with Gaussian noise, and the probability of a class is the predictive
+    density at its code, among all codes; or they are learned as logits.
 
     Parameters
     ----------
     hidden_layer_sizes : int or sequence of int, default=(50, 50)
         Widths of the hidden layers.
-    activation : {"relu", "identity", "leaky_relu", "tanh", "sigmoid", "softplus", "gelu", "silu"}, \
+    activation : {"relu", "identity", "leaky_relu", "tanh", "sigmoid", "softplus", "gelu", "silu", "auto"}, \
             default="relu"
-        Nonlinearity of the hidden layers.
+        Nonlinearity of the hidden layers; ``"auto"`` chooses between relu and silu like `prior_scale`, for each
+        network.
     prior_scale : float or "auto", default=0.3
         Prior variance of the weights, relative to the noise of their layer. Too wide overfits, too narrow
         underfits: the one setting worth a search. With ``"auto"`` it is chosen by the likelihood of held-out
-        samples, together with the temperature of the probabilities, at the cost of some ten fits;
-        `partial_fit` cannot choose and takes 10.
+        samples, together with the temperature of the probabilities, for each network of the ensemble so that
+        they do best together, at the cost of some ten fits; `partial_fit` cannot choose and takes 10.
+    likelihood : {"one_hot", "categorical", "auto"}, default="one_hot"
+        Whether classes are learned as one-hot codes with Gaussian noise, or as logits; ``"auto"`` chooses like
+        `prior_scale`.
     rule : {"feedback", "relaxation"} or dict, default="feedback"
         How activities are inferred: by one backward sweep, or by descent on the energy. A mapping gives all
         settings of a rule, as in `bayespc.presets`.
@@ -43,7 +47,7 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
     batch_size : int, default=32
         Samples per batch.
     n_members : int, default=1
-        Networks in the ensemble; they differ by seed.
+        Networks in the ensemble; they differ by seed, and in what is chosen for each.
     method : {"linearised", "mean", "monte_carlo", "moments"}, default="linearised"
         How to predict; may be changed after fitting.
     n_draws : int, default=20
@@ -54,6 +58,8 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         Share of the samples held out for early stopping.
     n_iter_no_change : int, default=5
         Validations (one every five epochs) without improvement before stopping.
+    calibration : {"none", "holdout"}, default="none"
+        Whether to hold a tenth of the samples out for the temperature of the probabilities.
     precision : {"float64", "float32"}, default="float64"
         Working precision of activities; posteriors are always float64.
     random_state : int, RandomState instance or None, default=None
@@ -108,6 +114,7 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         *,
         activation: str = "relu",
         prior_scale: float | Literal["auto"] = 0.3,
+        likelihood: Literal["one_hot", "categorical", "auto"] = "one_hot",
         rule: Any = "feedback",
         max_iter: int = 100,
         batch_size: int = 32,
@@ -117,6 +124,7 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
+        calibration: Literal["none", "holdout"] = "none",
         precision: Literal["float64", "float32"] = "float64",
         random_state: Any = None,
         verbose: int = 0,
@@ -125,6 +133,7 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
         self.prior_scale = prior_scale
+        self.likelihood = likelihood
         self.rule = rule
         self.max_iter = max_iter
         self.batch_size = batch_size
@@ -134,6 +143,7 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
+        self.calibration = calibration
         self.precision = precision
         self.random_state = random_state
         self.verbose = verbose

@@ -46,9 +46,8 @@ def load(path: str | os.PathLike[str]) -> BPCRegressor | BPCClassifier:
     """
     model = _core.Model.from_bytes(Path(path).read_bytes())
     notes = {key: json.loads(model.notes[key]) for key in ("python", "encoding") if key in model.notes}
-    params = estimator_params(json.loads(model.settings))
+    params = estimator_params(json.loads(model.settings), model.classes)
     if model.classes:
-        del params["noise"]
         estimator = BPCClassifier(**params)
         estimator.classes_ = _classes(notes, model.classes)
     else:

@@ -22,13 +22,15 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
     ----------
     hidden_layer_sizes : int or sequence of int, default=(50, 50)
         Widths of the hidden layers; ``()`` is Bayesian linear regression.
-    activation : {"relu", "identity", "leaky_relu", "tanh", "sigmoid", "softplus", "gelu", "silu"}, \
+    activation : {"relu", "identity", "leaky_relu", "tanh", "sigmoid", "softplus", "gelu", "silu", "auto"}, \
             default="relu"
-        Nonlinearity of the hidden layers.
+        Nonlinearity of the hidden layers; ``"auto"`` chooses between relu and silu like `prior_scale`, for each
+        network.
     prior_scale : float or "auto", default=10.0
         Prior variance of the weights, relative to the noise of their layer. Too wide overfits, too narrow
         underfits: the one setting worth a search. With ``"auto"`` it is chosen by the density of held-out
-        samples, at the cost of some twenty fits; `partial_fit` cannot choose and takes 10.
+        samples, for each network of the ensemble so that they do best together, at the cost of some twenty
+        fits; `partial_fit` cannot choose and takes 10.
     noise : {"constant", "variance", "auto"}, default="constant"
         Whether the noise is the same everywhere or depends on the input; ``"auto"`` chooses like
         `prior_scale`.
@@ -40,7 +42,7 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
     batch_size : int, default=32
         Samples per batch.
     n_members : int, default=1
-        Networks in the ensemble; they differ by seed.
+        Networks in the ensemble; they differ by seed, and in what is chosen for each.
     method : {"linearised", "mean", "monte_carlo", "moments"}, default="linearised"
         How to predict; may be changed after fitting.
     n_draws : int, default=20
@@ -51,6 +53,9 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         Share of the samples held out for early stopping.
     n_iter_no_change : int, default=5
         Validations (one every five epochs) without improvement before stopping.
+    calibration : {"none", "holdout", "conformal"}, default="none"
+        What to hold a tenth of the samples out for: nothing; one factor on all predictive variances; or
+        intervals that cover what they say, by split conformal prediction.
     precision : {"float64", "float32"}, default="float64"
         Working precision of activities; posteriors are always float64.
     random_state : int, RandomState instance or None, default=None
@@ -114,6 +119,7 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
+        calibration: Literal["none", "holdout", "conformal"] = "none",
         precision: Literal["float64", "float32"] = "float64",
         random_state: Any = None,
         verbose: int = 0,
@@ -132,6 +138,7 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
+        self.calibration = calibration
         self.precision = precision
         self.random_state = random_state
         self.verbose = verbose

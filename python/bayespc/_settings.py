@@ -11,6 +11,8 @@ from . import _core
 
 ACTIVATIONS = ("identity", "relu", "leaky_relu", "tanh", "sigmoid", "softplus", "gelu", "silu")
 HEADS = {"constant": "gaussian", "variance": "variance_node"}
+LIKELIHOODS = {"one_hot": "gaussian", "categorical": "categorical"}
+CALIBRATIONS = ("none", "holdout", "conformal")
 AUTO = "auto"
 PRECISIONS = {"float64": "f64", "float32": "f32"}
 METHODS = ("linearised", "mean", "monte_carlo", "moments")
@@ -92,10 +94,13 @@ def model_settings(params: Mapping[str, Any], seed: int) -> Settings:
     if params["prior_scale"] != AUTO:
         prior_scale = number("prior_scale", params["prior_scale"], 0.0, float("inf"))
     settings["network"]["hidden_layer_sizes"] = layer_sizes(params["hidden_layer_sizes"])
-    settings["network"]["activation"] = choice("activation", params["activation"], ACTIVATIONS)
+    activation = choice("activation", params["activation"], (*ACTIVATIONS, AUTO))
+    settings["network"]["activation"] = "relu" if activation == AUTO else activation
     settings["network"]["prior"]["col_var"] = prior_scale
-    noise = choice("noise", params.get("noise", "constant"), (*HEADS, AUTO))
-    settings["network"]["head"] = {"kind": HEADS["constant" if noise == AUTO else noise]}
+    name, heads = _heads(params)
+    head = choice(name, params[name], (*heads, AUTO))
+    settings["network"]["head"] = {"kind": "gaussian" if head == AUTO else heads[head]}
+    settings["calibration"] = choice("calibration", params["calibration"], CALIBRATIONS)
     settings["rule"] = rule_settings(params["rule"])
     stopping = bool(params["early_stopping"])
     fraction = number("validation_fraction", params["validation_fraction"], 0.0, 1.0)
@@ -112,26 +117,38 @@ def model_settings(params: Mapping[str, Any], seed: int) -> Settings:
     return settings
 
 
+def _heads(params: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
+    """Return the keyword that chooses the head, and the heads it can choose."""
+    return ("noise", HEADS) if "noise" in params else ("likelihood", LIKELIHOODS)
+
+
 def search_settings(params: Mapping[str, Any]) -> Settings | None:
     """Return what the core should choose from the data before it fits, if anything is left to it."""
-    scale, noise = params["prior_scale"], params.get("noise", "constant")
-    if AUTO not in (scale, noise):
+    scale, activation, head = params["prior_scale"], params["activation"], params[_heads(params)[0]]
+    if AUTO not in (scale, activation, head):
         return None
-    fixed: Settings = {} if scale == AUTO else {"col_vars": [float(scale)]}
-    return {"noise": noise == AUTO} | fixed
+    search: Settings = {"noise": head == AUTO}
+    if scale != AUTO:
+        search["col_vars"] = [float(scale)]
+    if activation != AUTO:
+        search["activations"] = [activation]
+    return search
 
 
-def estimator_params(settings: Settings) -> Settings:
+def estimator_params(settings: Settings, classes: int) -> Settings:
     """Return the parameters of an estimator that would give these settings: the way back, for `load`."""
+    name, heads = ("likelihood", LIKELIHOODS) if classes else ("noise", HEADS)
+    chosen = bool(settings["variants"])
     network, training = settings["network"], settings["training"]
     stopping = training["patience"] is not None
     rule = settings["rule"]
     named = {name: json.loads(_core.rule_settings(name)) for name in RULES}
     params: Settings = {
         "hidden_layer_sizes": tuple(network["hidden_layer_sizes"]),
-        "activation": network["activation"],
-        "prior_scale": network["prior"]["col_var"],
-        "noise": {kind: name for name, kind in HEADS.items()}[network["head"]["kind"]],
+        "activation": AUTO if chosen else network["activation"],
+        "prior_scale": AUTO if chosen else network["prior"]["col_var"],
+        name: AUTO if chosen else {kind: word for word, kind in heads.items()}[network["head"]["kind"]],
+        "calibration": settings["calibration"],
         "rule": next((name for name, known in named.items() if known == rule), rule),
         "max_iter": training["epochs"],
         "n_members": settings["members"],

@@ -1,15 +1,16 @@
-"""Settings chosen from the data: `prior_scale="auto"` and `noise="auto"`."""
+"""Settings chosen from the data (`"auto"`), and calibration on data held out."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 
-from bayespc import BPCClassifier, BPCRegressor
+from bayespc import BPCClassifier, BPCRegressor, load
 
 RNG = np.random.default_rng(0)
 
@@ -56,7 +57,7 @@ def test_the_temperature_fits_probabilities_to_overlapping_classes():
     auto = BPCClassifier(prior_scale="auto", max_iter=20, random_state=0).fit(X[train], y[train])
     wide = BPCClassifier(prior_scale=10.0, max_iter=20, random_state=0).fit(X[train], y[train])
     assert log_loss(y[test], auto.predict_proba(X[test])) < log_loss(y[test], wide.predict_proba(X[test]))
-    assert auto.model_.temperature != 1.0
+    assert json.loads(auto.model_.settings)["variants"][0]["temperature"] != 1.0
 
 
 def test_a_handful_of_samples_is_fitted_without_a_choice():
@@ -69,3 +70,46 @@ def test_another_word_is_refused():
     X, y = funnel(30)
     with pytest.raises(ValueError, match="noise must be one of constant, variance, auto"):
         BPCRegressor(noise="automatic").fit(X, y)  # pyright: ignore[reportArgumentType]
+
+
+def test_every_network_is_chosen_for_what_it_adds(tmp_path: Path):
+    X, y = funnel(200)
+    model = BPCRegressor(
+        prior_scale="auto", noise="auto", activation="auto", n_members=4, max_iter=20, random_state=0
+    ).fit(X, y)
+    variants = json.loads(model.model_.settings)["variants"]
+    assert len(variants) == 4
+    assert {variant["activation"] for variant in variants} <= {"relu", "silu"}
+    model.save(tmp_path / "model.safetensors")
+    again = load(tmp_path / "model.safetensors")
+    assert again.get_params()["activation"] == "auto"
+    np.testing.assert_array_equal(model.predict(X), again.predict(X))
+
+
+def test_classes_can_be_learned_as_logits(tmp_path: Path):
+    X = RNG.normal(size=(300, 2))
+    y = (X[:, 0] + 0.3 * RNG.normal(size=300) > 0).astype(int)
+    model = BPCClassifier(likelihood="categorical", max_iter=20, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.85
+    assert log_loss(y, model.predict_proba(X)) < 0.4
+    model.save(tmp_path / "model.safetensors")
+    assert load(tmp_path / "model.safetensors").get_params()["likelihood"] == "categorical"
+    chosen = BPCClassifier(prior_scale="auto", likelihood="auto", max_iter=10, random_state=0).fit(X, y)
+    assert chosen.score(X, y) > 0.85
+
+
+def test_conformal_intervals_cover_what_they_say():
+    X, y = funnel(500)
+    model = BPCRegressor(calibration="conformal", max_iter=30, random_state=0).fit(X, y)
+    X, y = funnel(2000)
+    lower, upper = model.predict_interval(X, coverage=0.9)
+    # Coverage given 50 scores is Beta(46, 5): mean 0.902, standard deviation 0.041.
+    assert abs(((lower < y) & (y < upper)).mean() - 0.9) < 0.1
+
+
+def test_a_held_out_part_scales_the_variance():
+    X, y = funnel(300)
+    model = BPCRegressor(calibration="holdout", max_iter=30, random_state=0).fit(X, y)
+    assert model.model_.temperature != 1.0
+    with pytest.raises(ValueError, match="calibration"):
+        BPCRegressor(calibration="hold-out").fit(X, y)

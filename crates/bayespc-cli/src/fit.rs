@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use bayespc::model::Model;
+use bayespc::selection::WARNING_NOTE;
 use bayespc_data::Targets;
 use bayespc_experiments::fit_report::{FitReport, Outcome};
 use clap::Args;
@@ -133,6 +134,9 @@ fn train(problem: &Problem, parts: &Parts, plan: &Plan) -> Result<Model> {
     let result = plan.fit(input, targets, &mut Watched(bar.clone()));
     bar.finish_and_clear();
     let mut model = result.context("training failed")?;
+    if let Some(warning) = model.notes().get(WARNING_NOTE) {
+        note(&format!("warning: {warning}"));
+    }
     let energies: Vec<Vec<_>> = model
         .free_energy(input, targets, None)?
         .iter()

@@ -11,9 +11,16 @@ use crate::spec::Spec;
 /// Records of other programs, written by scripts/peers_tables.py into the same folder.
 const PEERS: &str = "benchmark-peers.csv";
 
-/// Other programs, as their records name them.
-const OTHERS: [(&str, &str); 3] =
-    [("ngboost", "NGBoost"), ("gp", "Gaussian process"), ("mc_dropout", "MC dropout")];
+/// Records of Table 1, whose Bayes by backprop has the same splits.
+const TABLE1: &str = "table1.csv";
+
+/// What other records may hold, as they name it.
+const OTHERS: [(&str, &str); 4] = [
+    ("bbb", "Bayes by backprop"),
+    ("ngboost", "NGBoost"),
+    ("gp", "Gaussian process"),
+    ("mc_dropout", "MC dropout"),
+];
 
 /// Published RMSE and log density on housing, concrete, energy, power, wine and yacht; same protocol, not always
 /// the same splits. No density of DVI's has an error beside it.
@@ -89,11 +96,15 @@ const PUBLISHED: [(&str, [(&str, &str); 6]); 6] = [
 /// Order of the published columns.
 const COLUMNS: [&str; 6] = ["housing", "concrete", "energy", "power", "wine", "yacht"];
 
-/// Tables and figure of the benchmark; records of other programs are taken from `out` if they are there.
+/// Tables and figure of the benchmark; records of Table 1 and of other programs are taken from `out` if they are there.
 pub fn section(spec: &Spec, records: &Records, out: &Path) -> Result<Section> {
-    let peers_path = out.join(PEERS);
-    let peers = if peers_path.is_file() { Records::read(&peers_path)? } else { Records::default() };
-    let all = records.with(&peers);
+    let mut all = records.clone();
+    for file in [TABLE1, PEERS] {
+        let path = out.join(file);
+        if path.is_file() {
+            all = all.with(&Records::read(&path)?);
+        }
+    }
     let datasets: Vec<String> = spec.runs.iter().map(|run| run.dataset.clone()).collect();
     let first = spec.runs.first().map_or(&[][..], |run| &run.learners[..]);
     let own = first.iter().map(|name| (name.as_str(), spec.learners[name].label.as_str()));

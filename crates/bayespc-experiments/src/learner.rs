@@ -78,13 +78,8 @@ impl LearnerSettings {
         let model = settings.model(network, training, 1);
         let targets: Mat<f64> = cast(train.target());
         let targets = Targets::Values(targets.as_ref());
-        // One network of the activation it has: a finer grid.
-        let search = SearchSettings {
-            col_vars: vec![0.1, 0.3, 1.0, 3.0, 10.0, 30.0],
-            activations: Vec::new(),
-            rounds: 1,
-            ..SearchSettings::default()
-        };
+        // The network keeps the activation it has.
+        let search = SearchSettings { activations: Vec::new(), ..SearchSettings::default() };
         let choice = selection::choose(train.input(), targets, train.weights(), &model, &search)?;
         let NetworkSettings { prior, head, .. } = choice.settings.network;
         Ok(Self::Bpc(BpcSettings { rule: settings.rule.clone(), prior, head }))

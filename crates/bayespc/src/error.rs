@@ -30,6 +30,16 @@ pub enum Error {
         /// Which argument.
         what: &'static str,
     },
+    /// There is not enough to work on.
+    #[error("{found} {what}: at least {needed} are needed")]
+    TooFew {
+        /// Of what.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many it takes.
+        needed: usize,
+    },
     /// A value is NaN or infinite.
     #[error("{what} is {value} at row {row}, column {column} (sample {row}, feature {column})")]
     NotFinite {

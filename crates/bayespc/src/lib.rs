@@ -54,10 +54,12 @@
 //! enters as an argument, and the number of threads never changes a result. The library reads and writes no
 //! files, looks at no clock and prints nothing.
 
+pub mod calibration;
 pub mod data;
 pub mod distributions;
 pub mod error;
 pub mod heads;
+mod hold_out;
 pub mod inference;
 pub mod learners;
 pub mod learning;

@@ -12,6 +12,7 @@ use faer::{Mat, MatRef};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::calibration;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::heads::HeadSettings;
@@ -155,6 +156,8 @@ pub struct Model {
     pub(crate) input_scaling: Standardiser,
     pub(crate) target_scaling: Standardiser,
     pub(crate) temperature: f64,
+    /// Conformal scores in rising order, per target; none if the model was not calibrated so.
+    pub(crate) scores: Vec<Vec<f64>>,
     pub(crate) members: Vec<Member>,
     pub(crate) steps: u64,
     pub(crate) n_seen: f64,
@@ -165,6 +168,19 @@ pub struct Model {
 impl Model {
     /// Fit a model to `input` (`d × n`) and targets.
     pub fn fit<S: Real>(
+        input: MatRef<'_, S>,
+        targets: Targets<'_>,
+        weights: Option<&[f64]>,
+        settings: &ModelSettings,
+        progress: &mut dyn Progress,
+    ) -> Result<Self> {
+        calibration::calibrated(input, targets, weights, settings, |input, targets, weights| {
+            Self::fit_uncalibrated(input, targets, weights, settings, progress)
+        })
+    }
+
+    /// Fit to all samples, whatever the settings say of calibration.
+    pub(crate) fn fit_uncalibrated<S: Real>(
         input: MatRef<'_, S>,
         targets: Targets<'_>,
         weights: Option<&[f64]>,
@@ -195,6 +211,7 @@ impl Model {
             input_scaling: fit_scaling("input", input, weights)?,
             target_scaling: targets.scaling(weights)?,
             temperature: settings.temperature,
+            scores: Vec::new(),
             members: Vec::new(),
             steps: 0,
             n_seen: 0.0,
@@ -335,8 +352,12 @@ impl Model {
             let temperature = self.settings.variant(m).map_or(1.0, |variant| variant.temperature);
             if temperature == 1.0 { predictive } else { predictive.tempered(temperature) }
         });
-        Predictive::mixture(tempered.collect())?
-            .unscale(&self.target_scaling.offset, &self.target_scaling.scale)
+        let mut predictive = Predictive::mixture(tempered.collect())?;
+        if self.task == Task::Regression && self.temperature != 1.0 {
+            predictive = predictive.tempered(self.temperature);
+        }
+        let predictive = predictive.unscale(&self.target_scaling.offset, &self.target_scaling.scale)?;
+        Ok(if self.scores.is_empty() { predictive } else { predictive.conformal(&self.scores) })
     }
 
     /// Predict by this method from now on.

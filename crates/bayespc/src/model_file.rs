@@ -29,6 +29,9 @@ struct Header {
     settings: ModelSettings,
     task: Task,
     temperature: f64,
+    /// Held-out samples behind conformal intervals.
+    #[serde(default)]
+    conformal: usize,
     members: usize,
     n_features: usize,
     n_targets: usize,
@@ -49,6 +52,7 @@ impl Model {
             settings: self.settings.clone(),
             task: self.task,
             temperature: self.temperature,
+            conformal: self.scores.first().map_or(0, Vec::len),
             members: self.members.len(),
             n_features: self.n_features(),
             n_targets: self.n_targets(),
@@ -67,6 +71,9 @@ impl Model {
         tensors.put_row("scaling.input.scale", &self.input_scaling.scale);
         tensors.put_row("scaling.target.offset", &self.target_scaling.offset);
         tensors.put_row("scaling.target.scale", &self.target_scaling.scale);
+        for (i, scores) in self.scores.iter().enumerate() {
+            tensors.put_row(&format!("conformal.{i}"), scores);
+        }
         for (m, member) in self.members.iter().enumerate() {
             for (name, layer) in named_layers(m, &member.network) {
                 tensors.put_natural(&format!("{name}.prior"), layer.prior());
@@ -86,7 +93,13 @@ impl Model {
         let reader = Reader { file };
         let (d_in, d_out) = (header.n_features, header.n_targets);
         let members = (0..header.members).map(|m| reader.member(m, &header)).collect::<Result<Vec<_>>>()?;
+        let scores = |i: usize| reader.values(&format!("conformal.{i}"), &[header.conformal]);
         Ok(Self {
+            scores: if header.conformal == 0 {
+                Vec::new()
+            } else {
+                (0..d_out).map(scores).collect::<Result<_>>()?
+            },
             input_scaling: reader.scaling("input", d_in)?,
             target_scaling: reader.scaling("target", d_out)?,
             settings: header.settings,

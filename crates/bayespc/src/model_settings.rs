@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::calibration::Calibration;
 use crate::error::{Error, Result};
 use crate::heads::HeadSettings;
 use crate::learners::Rule;
@@ -27,8 +28,11 @@ pub struct ModelSettings {
     /// What members have of their own besides their seeds: member m takes variant m, and after the last the
     /// first again. Without any all members are alike.
     pub variants: Vec<Variant>,
-    /// τ: class probabilities are those of the one-hot codes' densities to the power 1/τ, normalised.
+    /// τ: factor on the predictive covariance. Class probabilities are those of the one-hot codes' densities to the
+    /// power 1/τ, normalised.
     pub temperature: f64,
+    /// What to hold samples out for.
+    pub calibration: Calibration,
     /// Working precision of activities.
     pub precision: Precision,
 }
@@ -43,6 +47,7 @@ impl Default for ModelSettings {
             members: 1,
             variants: Vec::new(),
             temperature: 1.0,
+            calibration: Calibration::None,
             precision: Precision::default(),
         }
     }

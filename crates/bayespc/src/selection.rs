@@ -15,16 +15,17 @@
 //! A single hold-out density would also prefer what does well alone; wide priors do badly alone and best together.
 
 use faer::{Mat, MatRef};
-use rand::seq::SliceRandom;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::calibration::{self, best_temperature};
 use crate::error::{Error, Result};
 use crate::heads::{Categorical, HeadSettings, VarianceNode};
+use crate::hold_out::{HoldOut, Selected};
 use crate::learners::Rule;
-use crate::model::{Model, ModelSettings, Progress, Targets, Unwatched, Variant};
+use crate::model::{Model, ModelSettings, Progress, Targets, Variant};
 use crate::network::Activation;
-use crate::prediction::{Predictive, stream};
+use crate::prediction::Predictive;
 use crate::real::Real;
 
 /// Fewer samples than this cannot choose anything.
@@ -33,11 +34,14 @@ const MIN_ROWS: usize = 20;
 /// Stream of the seed that holds samples out.
 const HOLD_OUT_STREAM: u64 = 3;
 
+/// Probability of the intervals that tell overconfidence.
+const NOMINAL: f64 = 0.9;
+
+/// Key of the model's note that warns of something.
+pub const WARNING_NOTE: &str = "warning";
+
 /// Key of the model's note on what the search tried.
 pub const SEARCH_NOTE: &str = "search";
-
-/// Range of log τ.
-const TEMPERATURES: (f64, f64) = (-3.0, 6.0);
 
 /// Squared error, relative to the target's variance, below which smaller is no longer better.
 const EXACT: f64 = 1e-12;
@@ -123,6 +127,8 @@ pub struct Choice {
     pub settings: ModelSettings,
     /// Every candidate; empty if there were too few samples to choose.
     pub candidates: Vec<Candidate>,
+    /// What the held-out samples say against the choice, if anything.
+    pub warning: Option<String>,
 }
 
 /// Choose the members of the ensemble that `settings` ask for.
@@ -137,12 +143,15 @@ pub fn choose<S: Real>(
     let n = input.ncols().min(search.max_rows.max(MIN_ROWS));
     let held_out = (n as f64 * search.fraction).round() as usize;
     if n < MIN_ROWS || held_out == 0 || held_out == n || targets.len() != input.ncols() {
-        return Ok(Choice { settings: settings.clone(), candidates: Vec::new() });
+        return Ok(Choice { settings: settings.clone(), candidates: Vec::new(), warning: None });
     }
     let variants = variants(&targets, settings, search);
     let networks = search.networks.min(settings.members.max(1));
     let hold_outs: Vec<HoldOut<S>> = (0..search.rounds as u64)
-        .map(|round| HoldOut::new(input, &targets, weights, settings.training.seed, round, n, held_out))
+        .map(|round| {
+            let place = (settings.training.seed, HOLD_OUT_STREAM + (round << 32));
+            HoldOut::new(input, &targets, weights, place, (n, held_out))
+        })
         .collect();
     let trials: Vec<(usize, usize)> =
         (0..variants.len()).flat_map(|c| (0..hold_outs.len()).map(move |h| (c, h))).collect();
@@ -168,6 +177,7 @@ pub fn choose<S: Real>(
             temperature: temperature(c),
         })
         .collect();
+    let warning = overconfidence(&picked, &predictions, &hold_outs);
     let mut chosen = settings.clone();
     if let Some(&first) = picked.first() {
         chosen.network.prior.col_var = variants[first].col_var;
@@ -176,7 +186,35 @@ pub fn choose<S: Real>(
         let variant = |&c: &usize| Variant { temperature: temperature(c), ..variants[c].clone() };
         chosen.variants = picked.iter().map(variant).collect();
     }
-    Ok(Choice { settings: chosen, candidates })
+    Ok(Choice { settings: chosen, candidates, warning })
+}
+
+/// A warning, if intervals of the chosen mixture hold far fewer of the held-out samples than they should.
+fn overconfidence<S: Real>(
+    picked: &[usize],
+    predictions: &[Option<Predictive>],
+    hold_outs: &[HoldOut<S>],
+) -> Option<String> {
+    let (mut held, mut samples) = (0.0, 0.0);
+    for (h, hold_out) in hold_outs.iter().enumerate() {
+        let Selected::Values(values) = &hold_out.test.1 else { return None };
+        let members: Vec<Predictive> =
+            picked.iter().map(|c| predictions[c * hold_outs.len() + h].clone()).collect::<Option<_>>()?;
+        let mixture = Predictive::mixture(members).ok()?;
+        let n = values.ncols() as f64;
+        held += n * crate::metrics::interval_coverage(&mixture, values.as_ref(), NOMINAL).ok()?;
+        samples += n;
+    }
+    let (coverage, nominal) = (held / samples, 100.0 * NOMINAL);
+    // Three standard errors and five points below what was promised.
+    let tolerated = NOMINAL - 0.05 - 3.0 * (NOMINAL * (1.0 - NOMINAL) / samples).sqrt();
+    (coverage < tolerated).then(|| {
+        format!(
+            "overconfident: intervals of {nominal:.0} % held {:.0} % of {samples} held-out samples; \
+             consider calibration = \"conformal\"",
+            100.0 * coverage
+        )
+    })
 }
 
 /// Choose settings as [`choose`] does, fit with them, and keep what was tried in the model's notes.
@@ -188,11 +226,15 @@ pub fn choose_and_fit<S: Real>(
     search: &SearchSettings,
     progress: &mut dyn Progress,
 ) -> Result<Model> {
-    let choice = choose(input, targets, weights, settings, search)?;
-    let mut model = Model::fit(input, targets, weights, &choice.settings, progress)?;
-    let tried = serde_json::to_string(&choice.candidates).expect("numbers and words can be written as JSON");
-    model.notes_mut().insert(SEARCH_NOTE.to_owned(), tried);
-    Ok(model)
+    calibration::calibrated(input, targets, weights, settings, |input, targets, weights| {
+        let choice = choose(input, targets, weights, settings, search)?;
+        let mut model = Model::fit_uncalibrated(input, targets, weights, &choice.settings, progress)?;
+        let tried =
+            serde_json::to_string(&choice.candidates).expect("numbers and words can be written as JSON");
+        model.notes_mut().insert(SEARCH_NOTE.to_owned(), tried);
+        model.notes_mut().extend(choice.warning.map(|warning| (WARNING_NOTE.to_owned(), warning)));
+        Ok(model)
+    })
 }
 
 /// Every combination of prior and head to try.
@@ -249,8 +291,8 @@ impl Judged {
         if !keep_temperature {
             let mut logs = 0.0;
             for (predictive, hold_out) in &rounds {
-                if let Selected::Classes(labels, _) = &hold_out.test.1 {
-                    logs += best_temperature(predictive, labels).ok()?.1.ln() / rounds.len() as f64;
+                if matches!(hold_out.test.1, Selected::Classes(..)) {
+                    logs += best_temperature(predictive, &hold_out.test.1).ok()?.ln() / rounds.len() as f64;
                 }
             }
             judged.temperature = logs.exp();
@@ -336,115 +378,14 @@ fn score(members: &[&Judged]) -> f64 {
     density - 0.5 * squares.iter().map(|square| square.max(EXACT).ln()).sum::<f64>()
 }
 
-/// One division of the samples into those to train on and those to judge by.
-struct HoldOut<S: Real> {
-    train: (Mat<S>, Selected),
-    train_weights: Option<Vec<f64>>,
-    test: (Mat<S>, Selected),
-    /// Weights of the held-out samples.
-    shares: Vec<f64>,
-}
-
-impl<S: Real> HoldOut<S> {
-    fn new(
-        input: MatRef<'_, S>,
-        targets: &Targets<'_>,
-        weights: Option<&[f64]>,
-        seed: u64,
-        round: u64,
-        n: usize,
-        held_out: usize,
-    ) -> Self {
-        let mut order: Vec<usize> = (0..input.ncols()).collect();
-        order.shuffle(&mut stream(seed, HOLD_OUT_STREAM + (round << 32)));
-        order.truncate(n);
-        let (test, train) = order.split_at(held_out);
-        let pick = |rows: &[usize]| Mat::from_fn(input.nrows(), rows.len(), |i, j| input[(i, rows[j])]);
-        let of = |rows: &[usize]| weights.map(|w| rows.iter().map(|&row| w[row]).collect::<Vec<f64>>());
-        Self {
-            train: (pick(train), targets.select(train)),
-            train_weights: of(train),
-            test: (pick(test), targets.select(test)),
-            shares: of(test).unwrap_or_else(|| vec![1.0; test.len()]),
-        }
-    }
-
-    /// Fit on one part and predict the other.
-    fn predict(&self, settings: &ModelSettings) -> Result<Predictive> {
-        let (input, targets) = &self.train;
-        let weights = self.train_weights.as_deref();
-        let model = Model::fit(input.as_ref(), targets.view(), weights, settings, &mut Unwatched)?;
-        model.predict(self.test.0.as_ref())
-    }
-}
-
-/// The temperature of class probabilities with the best mean log likelihood: golden section on log τ, which
-/// is where the softmax has one maximum.
-fn best_temperature(predictive: &Predictive, labels: &[usize]) -> Result<(f64, f64)> {
-    let likelihood = |log_temperature: f64| -> Result<f64> {
-        let probabilities = predictive.class_probabilities(log_temperature.exp())?;
-        Ok(-crate::metrics::negative_log_likelihood(probabilities.as_ref(), labels)?)
-    };
-    let golden = 0.5 * (5f64.sqrt() - 1.0);
-    let (mut low, mut high) = TEMPERATURES;
-    let (mut left, mut right) = (high - golden * (high - low), low + golden * (high - low));
-    let (mut at_left, mut at_right) = (likelihood(left)?, likelihood(right)?);
-    while high - low > 0.01 {
-        if at_left >= at_right {
-            (high, right, at_right) = (right, left, at_left);
-            left = high - golden * (high - low);
-            at_left = likelihood(left)?;
-        } else {
-            (low, left, at_left) = (left, right, at_right);
-            right = low + golden * (high - low);
-            at_right = likelihood(right)?;
-        }
-    }
-    let best = 0.5 * (low + high);
-    Ok((likelihood(best)?, best.exp()))
-}
-
-/// Targets of some of the samples.
-enum Selected {
-    Values(Mat<f64>),
-    Classes(Vec<usize>, usize),
-}
-
-impl Selected {
-    fn view(&self) -> Targets<'_> {
-        match self {
-            Self::Values(values) => Targets::Values(values.as_ref()),
-            Self::Classes(labels, classes) => Targets::Classes { labels, classes: *classes },
-        }
-    }
-}
-
-impl Targets<'_> {
-    fn len(&self) -> usize {
-        match self {
-            Self::Values(values) => values.ncols(),
-            Self::Classes { labels, .. } => labels.len(),
-        }
-    }
-
-    fn select(&self, rows: &[usize]) -> Selected {
-        match *self {
-            Self::Values(values) => {
-                Selected::Values(Mat::from_fn(values.nrows(), rows.len(), |i, j| values[(i, rows[j])]))
-            }
-            Self::Classes { labels, classes } => {
-                Selected::Classes(rows.iter().map(|&row| labels[row]).collect(), classes)
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use rand::RngExt;
     use rand_distr::{Distribution, StandardNormal};
 
     use super::*;
+    use crate::model::Unwatched;
+    use crate::prediction::stream;
 
     /// Pure noise in many columns, or an exact curve in one.
     fn task(d: usize, noise: f64) -> (Mat<f64>, Mat<f64>) {
@@ -577,24 +518,6 @@ mod tests {
         let choice = choose(x.as_ref(), targets, None, &by_hand, &search).unwrap();
         assert_eq!(choice.settings.temperature, 3.0);
         assert!(choice.settings.variants.iter().all(|variant| variant.temperature == 1.0));
-    }
-
-    #[test]
-    fn the_temperature_is_where_the_held_out_likelihood_is_flat() {
-        let mut rng = stream(6, 0);
-        let x = Mat::from_fn(2, 200, |_, _| 2.0 * rng.random::<f64>() - 1.0);
-        let labels: Vec<usize> =
-            (0..200).map(|j| usize::from(x[(0, j)] + 0.5 * rng.random::<f64>() > 0.25)).collect();
-        let targets = Targets::Classes { labels: &labels, classes: 2 };
-        let mut settings = ModelSettings::default();
-        settings.training.epochs = 10;
-        let model = Model::fit(x.as_ref(), targets, None, &settings, &mut Unwatched).unwrap();
-        let predictive = model.predict(x.as_ref()).unwrap();
-        let (likelihood, temperature) = best_temperature(&predictive, &labels).unwrap();
-        for factor in [0.9, 1.1] {
-            let other = predictive.class_probabilities(factor * temperature).unwrap();
-            assert!(-crate::metrics::negative_log_likelihood(other.as_ref(), &labels).unwrap() < likelihood);
-        }
     }
 
     #[test]

@@ -13,6 +13,8 @@
 //! drawn network, no epistemic part, which is then all in the spread of the means. An ensemble is the
 //! mixture of its members, each with the same weight however many components it has.
 
+use std::sync::Arc;
+
 use faer::{Mat, MatRef};
 
 use super::component::{Component, Covariance, check_finite, check_shape};
@@ -24,6 +26,8 @@ pub struct Predictive {
     components: Vec<Component>,
     /// log w_c; Σ_c w_c = 1.
     log_weights: Vec<f64>,
+    /// Conformal scores in rising order, per target, if intervals go by them.
+    scores: Option<Arc<[Vec<f64>]>>,
 }
 
 impl Predictive {
@@ -62,7 +66,7 @@ impl Predictive {
         for component in &components {
             check_shape(component.mean.as_ref(), d, n, "predicted mean")?;
         }
-        Ok(Self { components, log_weights })
+        Ok(Self { components, log_weights, scores: None })
     }
 
     /// Number of samples n.
@@ -193,6 +197,16 @@ impl Predictive {
         })
     }
 
+    /// The same with intervals by conformal scores, in rising order, of every target.
+    pub(crate) fn conformal(self, scores: &[Vec<f64>]) -> Self {
+        Self { scores: Some(scores.into()), ..self }
+    }
+
+    /// Conformal scores, if intervals go by them.
+    pub(crate) fn scores(&self) -> Option<&[Vec<f64>]> {
+        self.scores.as_deref()
+    }
+
     /// `targets` are finite and as many as were predicted.
     pub(crate) fn check_targets(&self, targets: MatRef<'_, f64>) -> Result<()> {
         check_shape(targets, self.n_targets(), self.n_samples(), "targets")?;
@@ -203,6 +217,7 @@ impl Predictive {
         Self {
             components: self.components.iter().map(change).collect(),
             log_weights: self.log_weights.clone(),
+            scores: self.scores.clone(),
         }
     }
 

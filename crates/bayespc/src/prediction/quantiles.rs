@@ -24,11 +24,27 @@ impl Predictive {
         Ok(p.iter().map(|&p| self.one_quantile(p)).collect())
     }
 
-    /// Bounds (lower, upper), `d × n` each, that leave out (1 − `coverage`)/2 on either side.
+    /// Bounds (lower, upper), `d × n` each, that leave out (1 − `coverage`)/2 on either side. Those of a model
+    /// calibrated by conformal prediction are ⟨y⟩ ± s · std, with s the score of rank ⌈(n+1) `coverage`⌉.
     pub fn interval(&self, coverage: f64) -> Result<(Mat<f64>, Mat<f64>)> {
         if !(coverage > 0.0 && coverage < 1.0) {
             let must_be = "between 0 and 1, exclusive";
             return Err(Error::Setting { name: "coverage", value: coverage, must_be });
+        }
+        if let Some(scores) = self.scores() {
+            let n = scores.first().map_or(0, Vec::len);
+            let rank = ((n + 1) as f64 * coverage).ceil() as usize;
+            if rank > n {
+                let must_be = "at most n/(n+1) for n calibration samples";
+                return Err(Error::Setting { name: "coverage", value: coverage, must_be });
+            }
+            let (mean, std) = (self.mean(), self.std());
+            let bound = |sign: f64| {
+                Mat::from_fn(self.n_targets(), self.n_samples(), |i, j| {
+                    mean[(i, j)] + sign * scores[i][rank - 1] * std[(i, j)]
+                })
+            };
+            return Ok((bound(-1.0), bound(1.0)));
         }
         Ok((self.one_quantile(0.5 - 0.5 * coverage), self.one_quantile(0.5 + 0.5 * coverage)))
     }
