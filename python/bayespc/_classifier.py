@@ -29,16 +29,16 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         Widths of the hidden layers.
     activation : {"relu", "identity", "leaky_relu", "tanh", "sigmoid", "softplus", "gelu", "silu", "auto"}, \
             default="relu"
-        Nonlinearity of the hidden layers; ``"auto"`` chooses between relu and silu like `prior_scale`, for each
-        network.
+        Nonlinearity of the hidden layers; ``"auto"`` chooses between relu and silu like `prior_scale`, for
+        each network.
     prior_scale : float or "auto", default=0.3
         Prior variance of the weights, relative to the noise of their layer. Too wide overfits, too narrow
         underfits: the one setting worth a search. With ``"auto"`` it is chosen by the likelihood of held-out
         samples, together with the temperature of the probabilities, for each network of the ensemble so that
         they do best together, at the cost of some ten fits; `partial_fit` cannot choose and takes 10.
     likelihood : {"one_hot", "categorical", "auto"}, default="one_hot"
-        Whether classes are learned as one-hot codes with Gaussian noise, or as logits; ``"auto"`` chooses like
-        `prior_scale`.
+        Whether classes are learned as one-hot codes with Gaussian noise, or as logits; ``"auto"`` chooses
+        like `prior_scale`.
     rule : {"feedback", "relaxation"} or dict, default="feedback"
         How activities are inferred: by one backward sweep, or by descent on the energy. A mapping gives all
         settings of a rule, as in `bayespc.presets`.

@@ -24,8 +24,8 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         Widths of the hidden layers; ``()`` is Bayesian linear regression.
     activation : {"relu", "identity", "leaky_relu", "tanh", "sigmoid", "softplus", "gelu", "silu", "auto"}, \
             default="relu"
-        Nonlinearity of the hidden layers; ``"auto"`` chooses between relu and silu like `prior_scale`, for each
-        network.
+        Nonlinearity of the hidden layers; ``"auto"`` chooses between relu and silu like `prior_scale`, for
+        each network.
     prior_scale : float or "auto", default=10.0
         Prior variance of the weights, relative to the noise of their layer. Too wide overfits, too narrow
         underfits: the one setting worth a search. With ``"auto"`` it is chosen by the density of held-out

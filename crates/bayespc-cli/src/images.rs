@@ -4,10 +4,12 @@
 //! which ten rows tell; features come from the images themselves.
 
 use anyhow::{Context, Result};
+use bayespc::calibration::Calibration;
+use bayespc::heads::{Categorical, HeadSettings};
 use bayespc::inference::FeedbackSettings;
 use bayespc::learners::Rule;
 use bayespc::learning::Schedule;
-use bayespc::model::ModelSettings;
+use bayespc::model::{InputScaling, ModelSettings};
 use bayespc::real::Precision;
 use bayespc_data::{DataSource, Kinds, Mnist, Split, Table, Targets, load_mnist};
 use faer::Mat;
@@ -73,14 +75,19 @@ impl Images {
     }
 }
 
-/// What images ask for instead of the settings for small tables: Figure 1's network, single precision and
-/// factors that are refreshed now and then. The paper's rule keeps its own.
+/// What images ask for instead of the settings for small tables: Figure 1's network, one of them, in single
+/// precision, logits with a temperature from held-out images, whitened inputs, factors that are refreshed now and
+/// then. The paper's rule keeps its own.
 pub fn defaults(mut settings: ModelSettings) -> ModelSettings {
     settings.precision = Precision::F32;
+    settings.input_scaling = InputScaling::Whole;
     settings.network.hidden_layer_sizes = vec![128, 128, 128];
     settings.training.epochs = 10;
     settings.training.batch_size = Some(128);
     if matches!(settings.rule, Rule::Feedback(_)) {
+        settings.members = 1;
+        settings.calibration = Calibration::Holdout;
+        settings.network.head = HeadSettings::Categorical(Categorical::default());
         settings.network.prior.col_var = 0.003;
         settings.rule = Rule::Feedback(FeedbackSettings {
             gain: 0.3,

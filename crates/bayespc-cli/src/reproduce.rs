@@ -52,6 +52,8 @@ enum What {
     Tuning,
     /// Default settings beside other methods
     Benchmark,
+    /// Class probabilities, and images of something else
+    Classes,
     /// Everything
     All,
 }
@@ -65,6 +67,7 @@ impl What {
             Self::Ablation => vec![Experiment::Ablation],
             Self::Tuning => vec![Experiment::Tuning],
             Self::Benchmark => vec![Experiment::Benchmark],
+            Self::Classes => vec![Experiment::Classes],
             Self::All => Experiment::ALL.to_vec(),
         }
     }

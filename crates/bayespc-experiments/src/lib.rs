@@ -7,6 +7,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod benchmark;
+mod classes;
 pub mod error;
 pub mod fit_report;
 pub mod learner;

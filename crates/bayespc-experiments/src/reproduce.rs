@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use bayespc_data::DataSource;
 
-use crate::benchmark;
 use crate::error::{Error, Result};
 use crate::plot::{DotPlot, DotSeries, Line, Panel, dot_figure, figure};
 use crate::records::{Estimate, Records, mean_sd, mean_se};
@@ -13,6 +12,7 @@ use crate::report::{Block, Report, Section};
 use crate::run::run;
 use crate::spec::Spec;
 use crate::synthetic_panels;
+use crate::{benchmark, classes};
 
 /// What can be reproduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,12 +29,21 @@ pub enum Experiment {
     Tuning,
     /// Default settings beside other methods.
     Benchmark,
+    /// Class probabilities, and images of something else.
+    Classes,
 }
 
 impl Experiment {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Figure1, Self::Figure2, Self::Table1, Self::Ablation, Self::Tuning, Self::Benchmark];
+    pub const ALL: [Self; 7] = [
+        Self::Figure1,
+        Self::Figure2,
+        Self::Table1,
+        Self::Ablation,
+        Self::Tuning,
+        Self::Benchmark,
+        Self::Classes,
+    ];
 
     /// Name on the command line and of the output files.
     pub fn name(self) -> &'static str {
@@ -45,6 +54,7 @@ impl Experiment {
             Self::Ablation => "ablation",
             Self::Tuning => "tuning",
             Self::Benchmark => "benchmark",
+            Self::Classes => "classes",
         }
     }
 
@@ -57,6 +67,7 @@ impl Experiment {
             Self::Ablation => include_str!("../specs/ablation.toml"),
             Self::Tuning => include_str!("../specs/tuning.toml"),
             Self::Benchmark => include_str!("../specs/benchmark.toml"),
+            Self::Classes => include_str!("../specs/classes.toml"),
         }
     }
 }
@@ -75,7 +86,10 @@ pub fn reproduce(
     let spec = Spec::parse(name, experiment.specification())?;
     let spec = if quick { spec.quick() } else { spec };
     let records_path = out.join(if quick { format!("{name}-quick.csv") } else { format!("{name}.csv") });
-    let records = run(&spec, quick, data, &records_path, progress)?;
+    let records = match experiment {
+        Experiment::Classes => classes::run(quick, data, &records_path, progress)?,
+        _ => run(&spec, quick, data, &records_path, progress)?,
+    };
     let mut sections = match experiment {
         Experiment::Figure1 => curves(&spec, &records, &FIGURE1)?,
         Experiment::Figure2 => {
@@ -90,6 +104,7 @@ pub fn reproduce(
         Experiment::Table1 => vec![table1(&spec, &records)?],
         Experiment::Ablation => vec![comparison("Ablation", RELU_NOTE, &spec, &records)],
         Experiment::Tuning => vec![comparison("Tuning", TUNING_NOTE, &spec, &records)],
+        Experiment::Classes => vec![classes::section(&records)],
         Experiment::Benchmark => vec![benchmark::section(&spec, &records, out)?],
     };
     write_figures(name, &sections, out)?;

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::heads::HeadSettings;
 use crate::learners::{Bpc, Rule};
 use crate::learning::{self, FreeEnergy};
-pub use crate::model_settings::{ModelSettings, Variant};
+pub use crate::model_settings::{InputScaling, ModelSettings, Variant};
 use crate::network::Network;
 use crate::prediction::{self, Method, Predictive};
 use crate::real::{Precision, Real};
@@ -208,7 +208,13 @@ impl Model {
         Ok(Self {
             settings: settings.clone(),
             task: targets.task(),
-            input_scaling: fit_scaling("input", input, weights)?,
+            input_scaling: match settings.input_scaling {
+                InputScaling::Features => fit_scaling("input", input, weights)?,
+                InputScaling::Whole => {
+                    crate::data::check_finite("input", input)?;
+                    Standardiser::fit_whole(input, weights)?
+                }
+            },
             target_scaling: targets.scaling(weights)?,
             temperature: settings.temperature,
             scores: Vec::new(),

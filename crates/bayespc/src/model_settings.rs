@@ -35,6 +35,19 @@ pub struct ModelSettings {
     pub calibration: Calibration,
     /// Working precision of activities.
     pub precision: Precision,
+    /// How inputs are standardised.
+    pub input_scaling: InputScaling,
+}
+
+/// How inputs are standardised.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InputScaling {
+    /// Every feature by its own mean and deviation.
+    #[default]
+    Features,
+    /// All features by one mean and deviation, as images want it.
+    Whole,
 }
 
 impl Default for ModelSettings {
@@ -49,6 +62,7 @@ impl Default for ModelSettings {
             temperature: 1.0,
             calibration: Calibration::None,
             precision: Precision::default(),
+            input_scaling: InputScaling::default(),
         }
     }
 }

@@ -55,6 +55,26 @@ impl Standardiser {
         Self::fit_with(data, |sample| weights[sample] / largest)
     }
 
+    /// One mean and one standard deviation for all rows of `data`, as images want it: pixels keep their relative
+    /// spread, and one that is hardly ever on is not blown up. Sample i counts `weights[i]` times.
+    pub fn fit_whole<T: Real>(data: MatRef<'_, T>, weights: Option<&[f64]>) -> Result<Self> {
+        let rows = match weights {
+            None => Self::fit(data)?,
+            Some(weights) => Self::fit_weighted(data, weights)?,
+        };
+        let d = rows.dim() as f64;
+        let offset = rows.offset.iter().sum::<f64>() / d;
+        let weight = |sample: usize| weights.map_or(1.0, |w| w[sample]);
+        let total: f64 = (0..data.ncols()).map(weight).sum();
+        let spread = |column: usize| {
+            let deviations = data.col(column).iter().map(|x| (x.as_f64() - offset).powi(2));
+            weight(column) / total * deviations.sum::<f64>() / d
+        };
+        let variance: f64 = (0..data.ncols()).map(spread).sum();
+        let scale = if variance.is_finite() && variance > 0.0 { variance.sqrt() } else { 1.0 };
+        Ok(Self { offset: vec![offset; rows.dim()], scale: vec![scale; rows.dim()] })
+    }
+
     fn fit_with<T: Real>(data: MatRef<'_, T>, weight: impl Fn(usize) -> f64) -> Result<Self> {
         if data.ncols() == 0 {
             return Err(Error::Empty { what: "data to standardise" });
@@ -176,6 +196,20 @@ mod tests {
 
     fn normal(d: usize, n: usize, rng: &mut ChaCha8Rng) -> Mat<f64> {
         Mat::from_fn(d, n, |_, _| StandardNormal.sample(rng))
+    }
+
+    #[test]
+    fn the_whole_has_one_mean_and_one_deviation() {
+        let data = Mat::from_fn(2, 3, |i, j| [[0.0, 0.0, 0.0], [1.0, 2.0, 6.0]][i][j]);
+        let fitted = Standardiser::fit_whole(data.as_ref(), None).unwrap();
+        // Mean 9/6; squares 0, 0, 0, 1, 4, 36.
+        let scale = (41.0 / 6.0 - 1.5f64.powi(2)).sqrt();
+        assert_eq!(fitted.offset, [1.5, 1.5]);
+        assert!(fitted.scale.iter().all(|s| (s - scale).abs() < 1e-14));
+        let weighted = Standardiser::fit_whole(data.as_ref(), Some(&[1.0, 1.0, 0.0])).unwrap();
+        assert_eq!(weighted, Standardiser::fit_whole(data.subcols(0, 2), None).unwrap());
+        let constant = Standardiser::fit_whole(Mat::<f64>::zeros(2, 3).as_ref(), None).unwrap();
+        assert_eq!(constant, Standardiser::identity(2));
     }
 
     #[test]

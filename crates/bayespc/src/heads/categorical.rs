@@ -12,7 +12,8 @@
 //!
 //! A Gaussian over one-hot codes with mean a and covariance I, restricted to the codes, has the probabilities
 //! softmax(a): that is how the distribution is handed on. Doubt about the logits, with variances v, flattens
-//! them before by the mean-field rule a_k / √(1 + π v_k / 8) (MacKay 1992; Lu et al. 2020).
+//! them before by the mean-field rule a_k / √(1 + π v_k / 8) (MacKay 1992; Lu et al. 2020), and the unit variance is
+//! shared out between noise and doubt as 1 to π v_k / 8.
 
 use faer::{Mat, MatMut, MatRef};
 use serde::{Deserialize, Serialize};
@@ -79,13 +80,16 @@ impl Head for Categorical {
 
     fn density(&self, activity: ActivityPredictive) -> Result<Component> {
         let (d, n) = activity.mean.shape();
-        let (doubt, noise) = (&activity.epistemic, &activity.hidden_noise);
-        let mean = Mat::from_fn(d, n, |i, j| {
-            let variance = doubt.variance(i, j) + noise.variance(i, j);
-            activity.mean[(i, j)] / (1.0 + std::f64::consts::FRAC_PI_8 * variance).sqrt()
-        });
-        let noise = Covariance::Shared(Mat::identity(d, d));
-        Ok(Component { mean, aleatoric: noise, epistemic: Covariance::Zero, dof: Dof::Normal })
+        let ratio = |i: usize, j: usize| {
+            let variance = activity.epistemic.variance(i, j) + activity.hidden_noise.variance(i, j);
+            std::f64::consts::FRAC_PI_8 * variance
+        };
+        Ok(Component {
+            mean: Mat::from_fn(d, n, |i, j| activity.mean[(i, j)] / (1.0 + ratio(i, j)).sqrt()),
+            aleatoric: Covariance::Diagonal(Mat::from_fn(d, n, |i, j| 1.0 / (1.0 + ratio(i, j)))),
+            epistemic: Covariance::Diagonal(Mat::from_fn(d, n, |i, j| ratio(i, j) / (1.0 + ratio(i, j)))),
+            dof: Dof::Normal,
+        })
     }
 }
 
