@@ -63,7 +63,7 @@ impl LearnerArg {
     /// learns slowly, in batches of 100, and is read by 20 draws, as in the paper.
     pub fn defaults(self, mut settings: ModelSettings) -> ModelSettings {
         if self == Self::Bbb {
-            settings.training.epochs = 400;
+            settings.training.epochs = 500;
             settings.training.batch_size = Some(100);
             settings.method = Method::MonteCarlo { draws: 20, seed: 0, layer_noise: false };
         }

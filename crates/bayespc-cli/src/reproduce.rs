@@ -16,6 +16,7 @@ use crate::threads;
 #[command(after_help = "Examples:
   bayespc reproduce all --quick --out results
   bayespc reproduce table1 --data data --out results
+  bayespc reproduce benchmark --out results
 
 Each experiment writes a page (.html), its figures (.svg) and its records (.csv). A run that was interrupted
 goes on where it stopped.")]
@@ -54,7 +55,7 @@ enum What {
     Benchmark,
     /// Class probabilities, and images of something else
     Classes,
-    /// Everything
+    /// The paper: figure1, figure2, table1 and ablation
     All,
 }
 
@@ -68,7 +69,7 @@ impl What {
             Self::Tuning => vec![Experiment::Tuning],
             Self::Benchmark => vec![Experiment::Benchmark],
             Self::Classes => vec![Experiment::Classes],
-            Self::All => Experiment::ALL.to_vec(),
+            Self::All => Experiment::PAPER.to_vec(),
         }
     }
 }

@@ -34,6 +34,9 @@ pub enum Experiment {
 }
 
 impl Experiment {
+    /// What the paper shows, and what its open choices do.
+    pub const PAPER: [Self; 4] = [Self::Figure1, Self::Figure2, Self::Table1, Self::Ablation];
+
     /// All of them.
     pub const ALL: [Self; 7] = [
         Self::Figure1,
@@ -152,21 +155,24 @@ const FIGURE2: [(&str, &str, bool); 2] =
 fn curves(spec: &Spec, records: &Records, metrics: &Metrics) -> Result<Vec<Section>> {
     let mut panels = Vec::new();
     let mut rows = Vec::new();
-    for run in &spec.runs {
+    let mut datasets: Vec<&str> = spec.runs.iter().map(|run| run.dataset.as_str()).collect();
+    datasets.dedup();
+    for dataset in datasets {
+        let runs = spec.runs.iter().filter(|run| run.dataset == dataset);
+        let learners: Vec<&String> = runs.flat_map(|run| &run.learners).collect();
         for &(metric, label, log) in metrics {
             let mut lines = Vec::new();
-            for name in &run.learners {
+            for &name in &learners {
                 let curve: Vec<(u32, Estimate)> = records
                     .group_by(|r| {
-                        (r.metric == metric && r.dataset == run.dataset && &r.learner == name)
-                            .then_some(r.epoch?)
+                        (r.metric == metric && r.dataset == dataset && &r.learner == name).then_some(r.epoch?)
                     })
                     .into_iter()
                     .map(|(epoch, values)| (epoch, mean_sd(&values)))
                     .collect();
                 let Some((last_epoch, last)) = curve.last() else { continue };
                 rows.push(vec![
-                    run.dataset.clone(),
+                    dataset.to_owned(),
                     spec.learners[name].label.clone(),
                     metric.to_owned(),
                     curve.iter().find(|(e, _)| *e == 1).map_or_else(String::new, |(_, v)| format!("{v:.4}")),
@@ -190,11 +196,11 @@ fn curves(spec: &Spec, records: &Records, metrics: &Metrics) -> Result<Vec<Secti
             if !lines.is_empty() {
                 let floor = (metric == "accuracy").then_some((0.5, 1.0));
                 panels.push(Panel {
-                    title: run.dataset.replace('_', " "),
+                    title: dataset.replace('_', " "),
                     x_label: "epoch".to_owned(),
                     y_label: label.to_owned(),
                     y_log: log,
-                    y_range: floor.filter(|_| run.dataset == "mnist" || run.dataset == "two_moons"),
+                    y_range: floor.filter(|_| dataset == "mnist" || dataset == "two_moons"),
                     lines,
                     ..Panel::default()
                 });
