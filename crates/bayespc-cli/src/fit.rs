@@ -17,7 +17,7 @@ use crate::output::{Output, note, print, print_json, two_columns};
 use crate::progress::{Watched, bar};
 use crate::scores::{Predictions, Scores};
 use crate::settings::{Plan, SettingsArgs};
-use crate::threads;
+use crate::{stream, threads};
 
 /// Note of the model that holds its encoding, as JSON.
 pub const ENCODING_NOTE: &str = "encoding";
@@ -33,6 +33,7 @@ pub const DATA_NOTE: &str = "data";
   bayespc fit wine --out wine.safetensors --report wine.html
   bayespc fit flats.csv --target rent --set training.epochs=200 --set network.prior.col_var=1.0
   bayespc fit iris.csv --target species --config settings.toml --json
+  bayespc fit meters.parquet --target load --stream --out model.safetensors
 
 A settings file has the same keys as --set:
   members = 3
@@ -61,6 +62,10 @@ pub struct FitArgs {
     /// HTML page with scores, plots and settings
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Learn in one pass over a file of any size, some rows in memory at a time; each is predicted before it is
+    /// learned, and those are the scores
+    #[arg(long, conflicts_with_all = ["report", "test_fraction"])]
+    stream: bool,
     /// Threads to use; never changes a result
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -77,6 +82,9 @@ pub fn run(args: &FitArgs) -> Result<()> {
         return Err(usage(format!("--test-fraction {} is not in [0, 1)", args.test_fraction)));
     }
     let out = args.out.as_deref().map(Output::create).transpose()?;
+    if args.stream {
+        return stream::run(&args.table, &plan, out, args.json);
+    }
     let page = args.report.as_deref().map(Output::create).transpose()?;
     let problem = args.table.load()?;
     let split = problem.hold_out(args.test_fraction, plan.settings.training.seed)?;

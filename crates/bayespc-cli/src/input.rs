@@ -102,7 +102,21 @@ impl TableArgs {
         if self.data == images::NAME {
             return self.load_images();
         }
-        let source = load(&self.data, self.folder.as_deref())?;
+        self.problem(load(&self.data, self.folder.as_deref())?)
+    }
+
+    /// Read the first rows of a file and settle the target, for a stream.
+    pub fn load_head(&self, limit: usize) -> Result<Problem> {
+        let path = Path::new(&self.data);
+        if !path.is_file() {
+            return Err(usage(format!("--stream reads a CSV or Parquet file, and {} is none", self.data)));
+        }
+        let name =
+            path.file_stem().map_or_else(|| self.data.clone(), |stem| stem.to_string_lossy().into_owned());
+        self.problem(Source { name, table: Table::read_head(path, limit)?, benchmark: None })
+    }
+
+    fn problem(&self, source: Source) -> Result<Problem> {
         let targets = match (&self.target[..], source.benchmark) {
             ([], Some(info)) => vec![info.target.to_owned()],
             ([], None) => {
@@ -167,6 +181,11 @@ impl TableArgs {
 }
 
 impl Problem {
+    /// How all columns become matrices.
+    pub fn encoding(&self) -> &Encoding {
+        &self.whole
+    }
+
     /// The classes, if there are any.
     pub fn classes(&self) -> Option<&[String]> {
         self.whole.classes()

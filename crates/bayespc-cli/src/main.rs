@@ -19,6 +19,7 @@ mod progress;
 mod reproduce;
 mod scores;
 mod settings;
+mod stream;
 mod threads;
 
 use std::process::ExitCode;

@@ -350,7 +350,7 @@ fn table1(spec: &Spec, records: &Records) -> Result<Section> {
     })
 }
 
-const RELU_NOTE: &str = "`+relu` passes the standardised inputs through the activation first, as the model of the \
+const RELU_NOTE: &str = "A name with +relu passes the standardised inputs through the activation first, as the model of the \
     print has it (f applied to z_0).";
 
 const TUNING_NOTE: &str =

@@ -214,3 +214,25 @@ fn a_reader_that_stops_early_is_no_error() {
     assert!(output.status.success());
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
 }
+
+#[test]
+fn a_stream_learns_in_one_pass_and_scores_rows_before_it_learns_them() {
+    let sandbox = Sandbox::new();
+    let line = |j: usize| {
+        let x = (j % 997) as f64 / 997.0;
+        format!("{x},{},{}\n", if j.is_multiple_of(3) { "a" } else { "b" }, 2.0 * x + 0.1 * (j % 7) as f64)
+    };
+    let rows: String = (0..20_000).map(line).collect();
+    sandbox.write("long.csv", format!("x,kind,y\n{rows}"));
+    let command =
+        "fit long.csv --target y --stream --set members=1 --search off --json --out model.safetensors";
+    let json: Value = serde_json::from_str(&sandbox.ok(command)).unwrap();
+    assert_eq!((json["rows"].as_u64(), json["scored_rows"].as_u64()), (Some(20_000), Some(20_000 - 8192)));
+    // The noise is uniform on seven values 0.1 apart: standard deviation 0.2.
+    assert!(json["rmse"].as_f64().unwrap() < 0.25, "{json}");
+    assert!(json["rows_per_second"].as_f64().unwrap() > 0.0);
+    sandbox.write("new.csv", "x,kind\n0.5,a\n0.1,b\n");
+    assert_eq!(sandbox.ok("predict model.safetensors new.csv").lines().count(), 3);
+    sandbox.fails("fit wine --stream", 2, &["--stream", "wine"]);
+    sandbox.fails("fit long.csv --target y --stream --report page.html", 2, &["--stream", "--report"]);
+}

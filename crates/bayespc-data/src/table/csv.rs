@@ -88,6 +88,19 @@ impl<R: BufRead> Reader<R> {
         Ok((!rows.is_empty()).then(|| Table { file: self.file.clone(), rows, columns }))
     }
 
+    /// The header and the first rows, at most `limit`, as CSV text with commas.
+    pub fn head(mut self, limit: usize) -> Result<Vec<u8>> {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        let wrong = |source| Error::Csv { file: self.file.clone(), source };
+        writer.write_record(&self.names).map_err(wrong)?;
+        let mut record = ByteRecord::new();
+        while self.n_read < limit && self.read(&mut record)? {
+            let wrong = |source| Error::Csv { file: self.file.clone(), source };
+            writer.write_byte_record(&record).map_err(wrong)?;
+        }
+        Ok(writer.into_inner().expect("writing to memory does not fail"))
+    }
+
     /// Reads one row of as many cells as the header has; `false` at the end.
     fn read(&mut self, record: &mut ByteRecord) -> Result<bool> {
         let more = self

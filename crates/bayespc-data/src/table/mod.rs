@@ -95,6 +95,17 @@ impl Table {
         }
     }
 
+    /// Reads the first rows of a file, at most `limit`, and guesses the kinds of columns from them.
+    pub fn read_head(path: &Path, limit: usize) -> Result<Self> {
+        let name = path.display().to_string();
+        if is_parquet(&name)? {
+            let table = parquet::Reader::open(path)?.chunk(&Kinds::new(), limit)?;
+            return table.ok_or(Error::NoRows { file: name });
+        }
+        let file = File::open(path).map_err(Error::io(path))?;
+        Self::from_csv(&name, &csv::Reader::new(BufReader::new(file), &name)?.head(limit)?, &Kinds::new())
+    }
+
     /// Reads CSV text under a name for messages; `;` and tabs separate cells too if the header shows so.
     pub fn from_csv(file: &str, bytes: &[u8], kinds: &Kinds) -> Result<Self> {
         let guesses = csv::Reader::new(bytes, file)?.guess()?;

@@ -1,0 +1,137 @@
+//! `bayespc fit --stream`: one pass over a file that need not fit in memory.
+//!
+//! The first rows tell what the columns are, how they are scaled and which settings suit them. Every chunk of rows is
+//! then predicted first and learned afterwards, so that the scores are of rows the model had not seen.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use bayespc::model::{self, Model};
+use bayespc::selection::{self, SEARCH_NOTE};
+use bayespc_data::RowBatches;
+use serde_json::json;
+
+use crate::fit::{DATA_NOTE, ENCODING_NOTE};
+use crate::input::{Part, TableArgs};
+use crate::output::{Output, note, print, print_json, two_columns};
+use crate::progress::bar;
+use crate::scores::{Predictions, Scores, label};
+use crate::settings::Plan;
+
+/// Rows that settle columns, scaling and settings.
+const HEAD: usize = 10_000;
+
+/// Rows in memory at a time.
+const CHUNK: usize = 8192;
+
+/// Run the command.
+pub fn run(table: &TableArgs, plan: &Plan, out: Option<Output>, as_json: bool) -> Result<()> {
+    let problem = table.load_head(HEAD)?;
+    let (encoding, classes) = (problem.encoding(), problem.classes());
+    let start = Instant::now();
+    let mut model: Option<Model> = None;
+    let mut sums = Sums::default();
+    let bar = bar("rows", 0);
+    for batch in RowBatches::open(Path::new(&table.data), encoding, CHUNK)? {
+        let batch = batch?;
+        for warning in &batch.warnings {
+            note(&format!("warning: {warning}"));
+        }
+        let targets = batch.targets.context("the file has lost its target column")?;
+        let part = Part { features: batch.features, targets };
+        let targets = part.model_targets(classes);
+        let model = match &mut model {
+            Some(model) => {
+                sums.add(&scores(model, &part)?, part.len());
+                model
+            }
+            none => none.insert(start_model(&part, targets, plan)?),
+        };
+        model.partial_fit(part.features.as_ref(), targets, None).context("training failed")?;
+        sums.rows += part.len();
+        bar.set_position(sums.rows as u64);
+    }
+    bar.finish_and_clear();
+    let mut model = model.context("the file has no rows")?;
+    let seconds = start.elapsed().as_secs_f64();
+    let notes = model.notes_mut();
+    notes.insert(ENCODING_NOTE.to_owned(), serde_json::to_string(encoding)?);
+    notes.insert(DATA_NOTE.to_owned(), problem.source.name.clone());
+    if let Some(out) = out {
+        out.write_whole(&model.to_bytes()?)?;
+    }
+    let rate = sums.rows as f64 / seconds;
+    let scores = sums.means();
+    if as_json {
+        let mut result = serde_json::Map::new();
+        result.insert("dataset".into(), json!(problem.source.name));
+        result.insert("targets".into(), json!(problem.targets));
+        result.insert("rows".into(), json!(sums.rows));
+        result.insert("seconds".into(), json!(seconds));
+        result.insert("rows_per_second".into(), json!(rate));
+        result.insert("scored_rows".into(), json!(sums.scored));
+        result.extend(scores.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
+        return print_json(&result.into());
+    }
+    let heading = format!(
+        "{}: learned from {} rows in {seconds:.1} s, {rate:.0} rows per second; scores on {} rows before they were learned",
+        problem.source.name, sums.rows, sums.scored
+    );
+    let rows: Vec<_> =
+        scores.iter().map(|(name, value)| (label(name).to_owned(), format!("{value:.4}"))).collect();
+    print(&format!("{heading}\n\n{}", two_columns(&rows)))
+}
+
+/// A model that has learned nothing yet, with settings that suit the first chunk.
+fn start_model(part: &Part, targets: model::Targets<'_>, plan: &Plan) -> Result<Model> {
+    let input = part.features.as_ref();
+    let Some(search) = &plan.search else {
+        return Ok(Model::for_stream(input, targets, &plan.settings)?);
+    };
+    let choice = selection::choose(input, targets, None, &plan.settings, search)?;
+    let mut model = Model::for_stream(input, targets, &choice.settings)?;
+    model.notes_mut().insert(SEARCH_NOTE.to_owned(), serde_json::to_string(&choice.candidates)?);
+    Ok(model)
+}
+
+fn scores(model: &Model, part: &Part) -> Result<Scores> {
+    let input = part.features.as_ref();
+    let predictions = match part.targets {
+        bayespc_data::Targets::Regression(_) => Predictions::Values(model.predict(input)?),
+        bayespc_data::Targets::Classification(_) => {
+            Predictions::Probabilities(model.predict_probabilities(input)?)
+        }
+    };
+    Scores::of(&predictions, &part.targets, &model.target_scaling().scale)
+}
+
+/// Scores summed over chunks.
+#[derive(Default)]
+struct Sums {
+    rows: usize,
+    scored: usize,
+    totals: Vec<(&'static str, f64)>,
+}
+
+impl Sums {
+    fn add(&mut self, scores: &Scores, rows: usize) {
+        self.scored += rows;
+        for (i, &(name, value)) in scores.0.iter().enumerate() {
+            // Squares of the root mean square add up, everything else does as it is.
+            let value = rows as f64 * if name == "rmse" { value * value } else { value };
+            match self.totals.get_mut(i) {
+                Some((_, sum)) => *sum += value,
+                None => self.totals.push((name, value)),
+            }
+        }
+    }
+
+    fn means(&self) -> Vec<(&'static str, f64)> {
+        let mean = |&(name, sum): &(&'static str, f64)| {
+            let mean = sum / self.scored as f64;
+            (name, if name == "rmse" { mean.sqrt() } else { mean })
+        };
+        self.totals.iter().map(mean).collect()
+    }
+}
