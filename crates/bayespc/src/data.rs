@@ -3,6 +3,7 @@
 use faer::{Mat, MatRef};
 
 use crate::error::{Error, Result};
+use crate::parallel::for_each_chunk_if;
 use crate::real::Real;
 
 /// Inputs and targets that belong together, checked once: same number of samples, not empty, finite.
@@ -132,11 +133,15 @@ impl<T: Real> OwnedDataset<T> {
         }
     }
 
-    /// Refill from the samples with these numbers, as many as there is room for.
-    pub fn refill(&mut self, source: &Dataset<'_, T>, samples: &[usize]) {
+    /// Refill from the samples with these numbers, as many as there is room for; by several threads if `parallel`.
+    pub fn refill(&mut self, source: &Dataset<'_, T>, samples: &[usize], parallel: bool) {
         debug_assert_eq!(samples.len(), self.input.ncols());
+        for_each_chunk_if(parallel, self.input.as_mut(), |start, chunk| {
+            for j in 0..chunk.ncols() {
+                chunk.as_mut().col_mut(j).copy_from(source.input.col(samples[start + j]));
+            }
+        });
         for (j, &sample) in samples.iter().enumerate() {
-            self.input.as_mut().col_mut(j).copy_from(source.input.col(sample));
             self.target.as_mut().col_mut(j).copy_from(source.target.col(sample));
         }
         if let (Some(buffer), Some(weights)) = (self.weights.as_mut(), source.weights) {

@@ -70,6 +70,7 @@ pub mod model_file;
 mod model_settings;
 pub mod network;
 pub mod optim;
+mod parallel;
 pub mod prediction;
 pub mod real;
 mod refit;

@@ -29,6 +29,11 @@ impl<T: Real> Cholesky<T> {
         Ok(factor)
     }
 
+    /// The factor of the identity.
+    pub fn of_identity(n: usize) -> Self {
+        Self { lower: Mat::identity(n, n) }
+    }
+
     /// Factor `a`, reusing this factor's memory. Rounding can make a matrix that is positive definite on
     /// paper indefinite in the machine (duplicated columns, huge scales); then its diagonal is raised by
     /// the smallest relative amount that helps, at most 1e-6.

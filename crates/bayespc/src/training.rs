@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::learners::{Learner, Step};
 use crate::linalg::cast;
 use crate::metrics;
+use crate::parallel::with_company;
 use crate::prediction::{Method, stream};
 use crate::real::Real;
 
@@ -232,32 +233,36 @@ pub fn fit<T: Real, L: Learner<T> + Clone>(
     let mut progress = Run::new(&train, settings);
     let mut best: Option<(f64, usize, L)> = None;
     let mut since_best = 0;
-    for epoch in 1..=settings.epochs {
-        let (loss, control) = progress.epoch(learner, &batches, &mut rng, observer)?;
-        progress.report.loss.push(loss);
-        progress.report.epochs = epoch;
-        let mut density = None;
-        if n_held_out > 0 && (epoch % settings.validate_every == 0 || epoch == settings.epochs) {
-            let value = held_out_density(learner, &train, &validation.view())?;
-            progress.report.validation.push((epoch, value));
-            density = Some(value);
-            if best.as_ref().is_none_or(|(best, ..)| value > *best) {
-                best = Some((value, epoch, learner.clone()));
-                since_best = 0;
-            } else {
-                since_best += 1;
+    progress.parallel = learner.splits_batch(progress.size);
+    with_company(progress.parallel, || -> Result<()> {
+        for epoch in 1..=settings.epochs {
+            let (loss, control) = progress.epoch(learner, &batches, &mut rng, observer)?;
+            progress.report.loss.push(loss);
+            progress.report.epochs = epoch;
+            let mut density = None;
+            if n_held_out > 0 && (epoch % settings.validate_every == 0 || epoch == settings.epochs) {
+                let value = held_out_density(learner, &train, &validation.view())?;
+                progress.report.validation.push((epoch, value));
+                density = Some(value);
+                if best.as_ref().is_none_or(|(best, ..)| value > *best) {
+                    best = Some((value, epoch, learner.clone()));
+                    since_best = 0;
+                } else {
+                    since_best += 1;
+                }
+            }
+            let report = EpochReport { epoch, epochs: settings.epochs, loss, validation_density: density };
+            if control == Control::Stop || observer.epoch(&report, learner)? == Control::Stop {
+                progress.report.end = End::Stopped;
+                break;
+            }
+            if settings.patience.is_some_and(|patience| since_best >= patience) {
+                progress.report.end = End::Patience;
+                break;
             }
         }
-        let report = EpochReport { epoch, epochs: settings.epochs, loss, validation_density: density };
-        if control == Control::Stop || observer.epoch(&report, learner)? == Control::Stop {
-            progress.report.end = End::Stopped;
-            break;
-        }
-        if settings.patience.is_some_and(|patience| since_best >= patience) {
-            progress.report.end = End::Patience;
-            break;
-        }
-    }
+        Ok(())
+    })?;
     progress.report.best_epoch = progress.report.epochs;
     if let (Some((_, epoch, kept)), Some(_)) = (best, settings.patience) {
         *learner = kept;
@@ -299,6 +304,8 @@ struct Run<T: Real> {
     buffer: Option<OwnedDataset<T>>,
     planned: u64,
     size: usize,
+    /// Whether several threads share a batch.
+    parallel: bool,
     learn_rng: rand::rngs::ChaCha8Rng,
 }
 
@@ -319,6 +326,7 @@ impl<T: Real> Run<T> {
             planned: (settings.epochs * (train.len() / size)) as u64,
             order,
             size,
+            parallel: false,
             learn_rng: stream(settings.seed, LEARN_STREAM),
         }
     }
@@ -346,7 +354,7 @@ impl<T: Real> Run<T> {
             let batch = match &mut self.buffer {
                 None => *train,
                 Some(buffer) => {
-                    buffer.refill(train, samples);
+                    buffer.refill(train, samples, self.parallel);
                     buffer.view()
                 }
             };

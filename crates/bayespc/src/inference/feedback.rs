@@ -12,25 +12,18 @@
 //! Σ_l⁻¹ = E[g gᵀ]. This rule puts the hidden precision at that point instead of iterating towards it.
 //! Everything stays local: presynaptic activity, postsynaptic feedback, one running outer product per layer.
 
-use faer::{Accum, Mat};
-use rayon::prelude::*;
+use faer::{Accum, Mat, MatRef};
 use serde::{Deserialize, Serialize};
 
+use super::feedback_memory::FeedbackMemory;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::heads::Response;
-use crate::learning::{Schedule, refresh_is_due};
-use crate::linalg::{
-    Cholesky, cast, cast_into, inner, mirror_lower, product_into, symmetric_product_into, trace, without_dust,
-};
-use crate::network::{Activities, Network};
+use crate::learning::Schedule;
+use crate::linalg::{inner, product_into};
+use crate::network::{Activities, Layer, Network};
+use crate::parallel::{CHUNK, for_each_if, splits_batch};
 use crate::real::Real;
-
-/// Samples per parallel task: fixed, so that the number of threads cannot change a result.
-const CHUNK: usize = 64;
-
-/// Multiply-adds of one chunk below which waking a second thread costs more than it saves.
-const PARALLEL_FROM: usize = 2_000_000;
 
 /// Settings of the feedback rule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -96,25 +89,13 @@ impl FeedbackSettings {
 /// The rule's state and buffers: what it has learned of the feedback, and the batch at hand.
 #[derive(Clone, Debug)]
 pub struct Feedback<T: Real> {
-    /// C_1 … C_{L−1}, lower triangles.
-    covariance: Vec<Mat<f64>>,
-    steps: u64,
+    memory: FeedbackMemory<T>,
     chunks: Vec<FeedbackChunk<T>>,
     activity: Mat<f64>,
     target: Mat<f64>,
     response: Response,
-    damped: Vec<Damped<T>>,
-    refreshed: u64,
-}
-
-/// A_l with its factor, and A_l⁻¹ where it is kept for several steps.
-#[derive(Clone, Debug)]
-struct Damped<T: Real> {
-    matrix: Mat<f64>,
-    factor: Cholesky,
-    root: Mat<f64>,
-    inverse: Mat<f64>,
-    working: Mat<T>,
+    /// What is left of the errors of every layer.
+    shrink: Vec<f64>,
 }
 
 /// Activities, feedback and errors of the samples of one parallel task.
@@ -126,10 +107,8 @@ pub struct FeedbackChunk<T: Real> {
     feedback: Vec<Mat<T>>,
     /// ε_1 … ε_{L−1}, times the samples' weights.
     errors: Vec<Mat<T>>,
-    /// Mᵀ g without the bias row.
-    upstream: Vec<Mat<T>>,
-    /// Σ g gᵀ over the chunk.
-    outer: Vec<Mat<T>>,
+    /// Σ w ‖ε_l‖² before anything is shrunk.
+    squares: Vec<f64>,
     /// Room for a solve in f64.
     wide: Vec<Mat<f64>>,
     weights: Option<Vec<f64>>,
@@ -138,38 +117,29 @@ pub struct FeedbackChunk<T: Real> {
 impl<T: Real> Feedback<T> {
     /// A rule that has seen no feedback.
     pub fn new(network: &Network<T>) -> Self {
-        let widths: Vec<usize> = network.hidden().iter().map(crate::network::Layer::d_post).collect();
         Self {
-            covariance: widths.iter().map(|&d| Mat::zeros(d, d)).collect(),
-            steps: 0,
+            memory: FeedbackMemory::new(network.hidden().iter().map(Layer::d_post)),
             chunks: Vec::new(),
             activity: Mat::new(),
             target: Mat::new(),
             response: Response::zeros(0, 0, 0),
-            damped: Vec::new(),
-            refreshed: 0,
+            shrink: Vec::new(),
         }
     }
 
     /// C_1 … C_{L−1}, without bias correction.
     pub fn covariance(&self) -> Vec<Mat<f64>> {
-        let whole = |lower: &Mat<f64>| {
-            let mut whole = lower.clone();
-            mirror_lower(whole.as_mut());
-            whole
-        };
-        self.covariance.iter().map(whole).collect()
+        self.memory.covariance()
     }
 
     /// Number of batches seen.
     pub fn steps(&self) -> u64 {
-        self.steps
+        self.memory.steps()
     }
 
     /// Restore what had been learned of the feedback.
     pub(crate) fn restore(&mut self, covariance: Vec<Mat<f64>>, steps: u64) {
-        self.covariance = covariance;
-        self.steps = steps;
+        self.memory.restore(covariance, steps);
     }
 
     /// Infer the activities of a batch; they wait in [`Feedback::chunks`] for the M-step.
@@ -179,36 +149,68 @@ impl<T: Real> Feedback<T> {
         batch: &Dataset<'_, T>,
         settings: &FeedbackSettings,
     ) -> Result<()> {
+        if !self.sweep(network, batch, settings)? {
+            let parallel = splits_batch(network.n_weights(), batch.len());
+            self.memory.learn(&self.chunks, settings, false, parallel)?;
+        }
+        Ok(())
+    }
+
+    /// Infer the activities of a batch. True if its feedback has joined the memory: that of a new A⁻¹ has to at
+    /// once, other feedback may while layers learn.
+    pub(crate) fn sweep(
+        &mut self,
+        network: &Network<T>,
+        batch: &Dataset<'_, T>,
+        settings: &FeedbackSettings,
+    ) -> Result<bool> {
         self.resize(network, batch);
         let means = network.means();
         let activation = network.settings().activation;
-        let parallel = self.is_parallel(network);
+        let parallel = splits_batch(network.n_weights(), batch.len());
 
-        for_each_chunk(&mut self.chunks, parallel, |chunk| {
+        for_each_if(parallel, &mut self.chunks, |chunk| {
             let input = batch.input().subcols(chunk.start, chunk.activities.capacity());
             chunk.activities.forward(&means, activation, input);
         });
         self.respond(network, batch);
+        let refresh = self.memory.count_batch(settings.refresh_every);
+        let memory = &self.memory;
         let last = means.len() - 1;
-        for_each_chunk(&mut self.chunks, parallel, |chunk| {
+        for_each_if(parallel, &mut self.chunks, |chunk| {
             for l in (0..last).rev() {
                 let (below, above) = chunk.feedback.split_at_mut(l + 1);
                 let without_bias = means[l + 1].subcols(0, below[l].nrows());
+                // What comes from above waits where the error will be.
+                let upstream = &mut chunk.errors[l];
                 product_into(
-                    chunk.upstream[l].as_mut(),
+                    upstream.as_mut(),
                     Accum::Replace,
                     without_bias.transpose(),
                     above[0].as_ref(),
                     T::one(),
                 );
                 activation.derivative_into(chunk.activities.post[l].as_ref(), below[l].as_mut());
-                faer::zip!(&mut below[l], &chunk.upstream[l]).for_each(|faer::unzip!(g, up)| *g *= *up);
-                chunk.sum_outer(l);
+                faer::zip!(&mut below[l], upstream).for_each(|faer::unzip!(g, up)| *g *= *up);
+                if !refresh {
+                    chunk.settle_error(l, memory);
+                }
             }
         });
-        self.update_covariance(batch, settings)?;
-        self.settle_errors(settings, parallel);
-        Ok(())
+        if refresh {
+            self.memory.learn(&self.chunks, settings, true, parallel)?;
+            let memory = &self.memory;
+            for_each_if(parallel, &mut self.chunks, |chunk| {
+                (0..last).for_each(|l| chunk.settle_error(l, memory));
+            });
+        }
+        self.shrink_errors(settings, parallel);
+        Ok(refresh)
+    }
+
+    /// What a batch left: the memory its feedback may have to join, the chunks and the head's response.
+    pub(crate) fn parts(&mut self) -> (&mut FeedbackMemory<T>, &[FeedbackChunk<T>], &Response) {
+        (&mut self.memory, &self.chunks, &self.response)
     }
 
     /// What was inferred, a chunk of samples at a time.
@@ -253,11 +255,6 @@ impl<T: Real> Feedback<T> {
         }
     }
 
-    fn is_parallel(&self, network: &Network<T>) -> bool {
-        let weights: usize = network.layers().map(|l| l.d_post() * l.d_pre()).sum();
-        self.chunks.len() > 1 && weights * CHUNK > PARALLEL_FROM
-    }
-
     /// g_L from the head, on the whole batch.
     fn respond(&mut self, network: &Network<T>, batch: &Dataset<'_, T>) {
         for chunk in &self.chunks {
@@ -281,82 +278,25 @@ impl<T: Real> Feedback<T> {
         }
     }
 
-    /// C_l ← (1−ρ) C_l + ρ mean(g gᵀ), then A_l⁻¹ of the bias-corrected, damped C_l.
-    fn update_covariance(&mut self, batch: &Dataset<'_, T>, settings: &FeedbackSettings) -> Result<()> {
-        self.steps += 1;
-        let rate = settings.rate;
-        let correction = 1.0 / (1.0 - (1.0 - rate).powf(self.steps as f64));
-        let share = rate / batch.total_weight();
-        if self.damped.is_empty() {
-            for cov in &self.covariance {
-                let matrix = Mat::<f64>::identity(cov.nrows(), cov.nrows());
-                let factor = Cholesky::new(matrix.as_ref(), "the feedback covariance")?;
-                let (root, inverse) = (matrix.clone(), matrix.clone());
-                self.damped.push(Damped { matrix, factor, root, inverse, working: Mat::new() });
-            }
-        }
-        let due = refresh_is_due(self.steps, self.refreshed, settings.refresh_every);
-        for (l, cov) in self.covariance.iter_mut().enumerate() {
-            let d = cov.nrows();
-            for j in 0..d {
-                let column = &mut cov.col_as_slice_mut(j)[j..];
-                let mut keep = 1.0 - rate;
-                for chunk in &self.chunks {
-                    let outer = &chunk.outer[l].col_as_slice(j)[j..];
-                    for (c, o) in column.iter_mut().zip(outer) {
-                        *c = without_dust(keep * *c + share * o.as_f64());
-                    }
-                    keep = 1.0;
-                }
-            }
-            if !due {
-                continue;
-            }
-            let ridge = correction * settings.damping * trace(cov.as_ref()) / d as f64 + 1e-12;
-            let damped = &mut self.damped[l];
-            for j in 0..d {
-                let (to, from) = (&mut damped.matrix.col_as_slice_mut(j)[j..], &cov.col_as_slice(j)[j..]);
-                to.iter_mut().zip(from).for_each(|(a, c)| *a = correction * *c);
-                to[0] += ridge;
-            }
-            damped.factor.refactor(damped.matrix.as_ref(), "the feedback covariance")?;
-            if settings.refresh_every > 1 || self.chunks.len() > 1 {
-                damped.factor.inverse_into(&mut damped.root, &mut damped.inverse);
-                damped.working = cast(damped.inverse.as_ref());
-            } else {
-                damped.working = Mat::new();
-            }
-        }
-        if due {
-            self.refreshed = self.steps;
-        }
-        Ok(())
-    }
-
     /// ε_l = s A_l⁻¹ g_l, shrunk if its root mean square exceeds the trust radius.
-    fn settle_errors(&mut self, settings: &FeedbackSettings, parallel: bool) {
-        let damped = &self.damped;
-        for_each_chunk(&mut self.chunks, parallel, |chunk| {
-            for (l, damped) in damped.iter().enumerate() {
-                chunk.apply_inverse(l, damped);
+    fn shrink_errors(&mut self, settings: &FeedbackSettings, parallel: bool) {
+        let total_weight: f64 = self.chunks.iter().map(FeedbackChunk::total_weight).sum();
+        let Some(first) = self.chunks.first() else { return };
+        self.shrink.clear();
+        for (l, error) in first.errors.iter().enumerate() {
+            let square: f64 = self.chunks.iter().map(|chunk| chunk.squares[l]).sum();
+            let rms = settings.gain * (square / (total_weight * error.nrows() as f64)).sqrt();
+            self.shrink.push(settings.gain * (settings.trust / (rms + 1e-30)).min(1.0));
+        }
+        let shrink = &self.shrink;
+        for_each_if(parallel, &mut self.chunks, |chunk| {
+            for (error, shrink) in chunk.errors.iter_mut().zip(shrink) {
+                for j in 0..error.ncols() {
+                    let factor = T::lit(shrink * chunk.weights.as_ref().map_or(1.0, |w| w[j]));
+                    error.col_as_slice_mut(j).iter_mut().for_each(|error| *error *= factor);
+                }
             }
         });
-        for l in 0..damped.len() {
-            let (mut square, mut size) = (0.0, 0.0);
-            for chunk in &self.chunks {
-                let (chunk_square, weight) = chunk.squared_error(l);
-                square += chunk_square;
-                size += weight * chunk.errors[l].nrows() as f64;
-            }
-            let rms = settings.gain * (square / size).sqrt();
-            let shrink = settings.gain * (settings.trust / (rms + 1e-30)).min(1.0);
-            for chunk in &mut self.chunks {
-                for j in 0..chunk.len() {
-                    let factor = T::lit(shrink * chunk.weights.as_ref().map_or(1.0, |w| w[j]));
-                    chunk.errors[l].col_as_slice_mut(j).iter_mut().for_each(|error| *error *= factor);
-                }
-            }
-        }
     }
 }
 
@@ -391,20 +331,27 @@ impl<T: Real> FeedbackChunk<T> {
         self.weights.as_deref()
     }
 
-    /// errors ← A⁻¹ g: by the inverse where it is kept, by the factor otherwise.
-    fn apply_inverse(&mut self, l: usize, damped: &Damped<T>) {
-        let feedback = self.feedback[l].as_ref();
-        if damped.working.nrows() > 0 {
-            let inverse = damped.working.as_ref();
-            product_into(self.errors[l].as_mut(), Accum::Replace, inverse, feedback, T::one());
-        } else {
-            if self.wide[l].ncols() != feedback.ncols() {
-                self.wide[l] = Mat::zeros(feedback.nrows(), feedback.ncols());
+    /// g_{l+1}.
+    pub(super) fn feedback(&self, l: usize) -> MatRef<'_, T> {
+        self.feedback[l].as_ref()
+    }
+
+    /// Σ w.
+    pub(super) fn total_weight(&self) -> f64 {
+        self.weights.as_ref().map_or(self.len() as f64, |weights| weights.iter().sum())
+    }
+
+    /// ε ← A⁻¹ g and Σ w ‖ε‖².
+    fn settle_error(&mut self, l: usize, memory: &FeedbackMemory<T>) {
+        memory.damped(l).apply(self.feedback[l].as_ref(), &mut self.errors[l], &mut self.wide[l]);
+        let error = self.errors[l].as_ref();
+        self.squares[l] = match &self.weights {
+            None => inner(error, error).as_f64(),
+            Some(weights) => {
+                let square = |j: usize| inner(error.subcols(j, 1), error.subcols(j, 1)).as_f64();
+                weights.iter().enumerate().map(|(j, weight)| weight * square(j)).sum()
             }
-            cast_into(&mut self.wide[l], feedback);
-            damped.factor.solve_in_place(self.wide[l].as_mut());
-            cast_into(&mut self.errors[l], self.wide[l].as_ref());
-        }
+        };
     }
 
     fn new(start: usize, widths: &[usize], n: usize) -> Self {
@@ -414,58 +361,9 @@ impl<T: Real> FeedbackChunk<T> {
             activities: Activities::new(widths, n),
             feedback: widths[1..].iter().map(|&d| Mat::zeros(d, n)).collect(),
             errors: hidden.iter().map(|&d| Mat::zeros(d, n)).collect(),
-            upstream: hidden.iter().map(|&d| Mat::zeros(d, n)).collect(),
-            outer: hidden.iter().map(|&d| Mat::zeros(d, d)).collect(),
+            squares: vec![0.0; hidden.len()],
             wide: hidden.iter().map(|_| Mat::new()).collect(),
             weights: None,
         }
-    }
-
-    /// Σ w ‖ε_l‖² and Σ w.
-    fn squared_error(&self, l: usize) -> (f64, f64) {
-        let error = self.errors[l].as_ref();
-        match &self.weights {
-            None => (inner(error, error).as_f64(), error.ncols() as f64),
-            Some(weights) => {
-                let square = (0..error.ncols())
-                    .map(|j| weights[j] * inner(error.subcols(j, 1), error.subcols(j, 1)).as_f64())
-                    .sum();
-                (square, weights.iter().sum())
-            }
-        }
-    }
-
-    /// Lower triangle of Σ w g gᵀ.
-    fn sum_outer(&mut self, l: usize) {
-        let feedback = self.feedback[l].as_ref();
-        match &self.weights {
-            None => {
-                symmetric_product_into(self.outer[l].as_mut(), Accum::Replace, feedback, feedback, T::one());
-            }
-            Some(weights) => {
-                let weighted = Mat::from_fn(feedback.nrows(), feedback.ncols(), |i, j| {
-                    T::lit(weights[j]) * feedback[(i, j)]
-                });
-                symmetric_product_into(
-                    self.outer[l].as_mut(),
-                    Accum::Replace,
-                    weighted.as_ref(),
-                    feedback,
-                    T::one(),
-                );
-            }
-        }
-    }
-}
-
-fn for_each_chunk<T: Real>(
-    chunks: &mut [FeedbackChunk<T>],
-    parallel: bool,
-    work: impl Fn(&mut FeedbackChunk<T>) + Sync + Send,
-) {
-    if parallel {
-        chunks.par_iter_mut().for_each(work);
-    } else {
-        chunks.iter_mut().for_each(work);
     }
 }

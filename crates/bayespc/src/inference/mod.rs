@@ -3,6 +3,7 @@
 mod clamp;
 mod energy;
 mod feedback;
+mod feedback_memory;
 mod generative;
 mod optimiser;
 mod relaxation;

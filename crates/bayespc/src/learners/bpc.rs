@@ -13,11 +13,9 @@ use crate::error::{Error, Result};
 use crate::inference::{Clamp, Feedback, FeedbackSettings, Presynaptic, RelaxationSettings, Relaxer};
 use crate::learning::{self, Blend, FreeEnergy, Hebbian, NaturalGradient};
 use crate::network::{Activities, Network, PointNetwork};
+use crate::parallel::{CHUNK, join_if, splits_batch};
 use crate::prediction::{self, Method, Predictive};
 use crate::real::Real;
-
-/// Samples one task relaxes: fixed, so that the number of threads cannot change a result.
-const CHUNK: usize = 64;
 
 /// How activities are inferred.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,7 +68,10 @@ impl<T: Real> Bpc<T> {
         }
         Ok(Self {
             feedback: Feedback::new(&network),
-            hebbian: Hebbian::new(&network),
+            hebbian: match rule {
+                Rule::Feedback(_) => Hebbian::of_output(&network),
+                Rule::Relaxation(_) => Hebbian::new(&network),
+            },
             natural_gradient: NaturalGradient::new(&network),
             network,
             rule,
@@ -143,22 +144,28 @@ impl<T: Real> Bpc<T> {
                 second: "missing values (use relaxation)",
             });
         }
-        self.feedback.infer(&self.network, batch, settings)?;
+        let remembered = self.feedback.sweep(&self.network, batch, settings)?;
         let rate = settings.schedule.rate(step.index, step.total);
         let scale = if settings.scale_batches { step.n_total / batch.total_weight() } else { 1.0 };
-        let chunks = self.feedback.chunks();
-        self.hebbian.clear_output();
-        for chunk in chunks {
-            self.hebbian.accumulate_output(
-                chunk.activities(),
-                self.feedback.response(),
-                chunk.start(),
-                chunk.weights(),
-            );
-        }
-        let blend = Blend { rate, scale };
-        self.natural_gradient.step(&mut self.network, chunks, blend, settings.refresh_every)?;
-        self.hebbian.blend_output(&mut self.network, rate, scale)?;
+        let parallel = self.splits_batch(batch.len());
+        let (hidden, output) = self.network.layers_mut();
+        let (memory, chunks, response) = self.feedback.parts();
+        let (natural_gradient, hebbian) = (&mut self.natural_gradient, &mut self.hebbian);
+        let learn_hidden = || {
+            let blend = Blend { rate, scale };
+            natural_gradient.step(hidden, chunks, blend, settings.refresh_every, parallel)
+        };
+        let learn_output = || {
+            hebbian.clear_output();
+            for chunk in chunks {
+                hebbian.accumulate_output(chunk.activities(), response, chunk.start(), chunk.weights());
+            }
+            hebbian.blend_output(output, rate, scale)
+        };
+        let remember = || if remembered { Ok(()) } else { memory.learn(chunks, settings, false, parallel) };
+        let (hidden, (output, memory)) =
+            join_if(parallel, learn_hidden, || join_if(parallel, learn_output, remember));
+        hidden.and(output).and(memory)?;
         Ok(self.feedback.mean_squared_error())
     }
 
@@ -221,6 +228,10 @@ impl<T: Real> Learner<T> for Bpc<T> {
         }
     }
 
+    fn splits_batch(&self, n: usize) -> bool {
+        splits_batch(self.network.n_weights(), n)
+    }
+
     fn begin(&mut self, data: &Dataset<'_, T>) -> Result<Option<Mat<T>>> {
         match &self.rule {
             Rule::Feedback(settings) if settings.whiten_input && !data.has_missing() => {
@@ -251,8 +262,9 @@ impl<T: Real> Learner<T> for Bpc<T> {
     fn finish(&mut self, data: &Dataset<'_, T>) -> Result<()> {
         match self.rule {
             Rule::Feedback(_) => {
+                let first_is_known = self.natural_gradient.is_whitened();
                 self.natural_gradient.settle(&mut self.network)?;
-                learning::finalise(&mut self.network, data)
+                learning::finalise(&mut self.network, data, first_is_known)
             }
             Rule::Relaxation(_) => Ok(()),
         }

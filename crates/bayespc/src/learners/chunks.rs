@@ -3,14 +3,10 @@
 
 use rayon::prelude::*;
 
-/// Samples per task.
-const CHUNK: usize = 64;
+use crate::parallel::{CHUNK, splits_batch};
 
 /// Tasks whose buffers exist at the same time: bounds the memory a full batch takes.
 const GROUP: usize = 16;
-
-/// Multiply-adds of one chunk below which waking a second thread costs more than it saves.
-const PARALLEL_FROM: usize = 2_000_000;
 
 /// Call `work(worker, first sample, samples)` for every chunk of `n` samples, and `collect` with each worker
 /// afterwards, in order. Workers are buffers: they are kept for the next batch. `n_weights` is the number of
@@ -27,7 +23,7 @@ pub(super) fn for_each_chunk<W: Send>(
     if workers.len() < n_chunks.min(GROUP) {
         workers.resize_with(n_chunks.min(GROUP), new);
     }
-    let parallel = n_chunks > 1 && n_weights * CHUNK > PARALLEL_FROM;
+    let parallel = splits_batch(n_weights, n);
     for first in (0..n_chunks).step_by(GROUP) {
         let count = GROUP.min(n_chunks - first);
         let task = |(c, worker): (usize, &mut W)| {
@@ -50,7 +46,7 @@ mod tests {
     #[test]
     fn every_sample_is_visited_once_and_in_order() {
         for n in [1, 63, 64, 65, GROUP * CHUNK, GROUP * CHUNK + 1, 5000] {
-            for n_weights in [1, PARALLEL_FROM] {
+            for n_weights in [1, 1_000_000] {
                 let (mut workers, mut seen) = (Vec::new(), Vec::new());
                 for_each_chunk(
                     &mut workers,

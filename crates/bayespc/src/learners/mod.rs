@@ -57,6 +57,11 @@ pub trait Learner<T: Real>: Send + Sync {
     /// Short name, for tables and plots.
     fn name(&self) -> &'static str;
 
+    /// Whether several threads share a batch of `n` samples.
+    fn splits_batch(&self, _n: usize) -> bool {
+        false
+    }
+
     /// Look at all the data before training. A learner that wants other coordinates of the inputs returns them,
     /// and gets its batches in them until it finishes.
     fn begin(&mut self, _data: &Dataset<'_, T>) -> Result<Option<Mat<T>>> {
@@ -123,6 +128,10 @@ impl<T: Real> Clone for Box<dyn Learner<T>> {
 impl<T: Real> Learner<T> for Box<dyn Learner<T>> {
     fn name(&self) -> &'static str {
         (**self).name()
+    }
+
+    fn splits_batch(&self, n: usize) -> bool {
+        (**self).splits_batch(n)
     }
 
     fn begin(&mut self, data: &Dataset<'_, T>) -> Result<Option<Mat<T>>> {

@@ -30,16 +30,21 @@ const CHUNK: usize = 256;
 /// Parallel tasks: fixed, so that sums have one order whatever the number of threads.
 const SPANS: usize = 8;
 
-/// Settle every posterior on the data it was trained on.
-pub fn finalise<T: Real>(network: &mut Network<T>, data: &Dataset<'_, T>) -> Result<()> {
-    let stats = over_spans(data, |span| Ok(statistics(network, data, span)))?
-        .into_iter()
-        .reduce(|mut sum, part| {
-            sum.merge(&part).expect("spans of one network have one shape");
-            sum
-        })
-        .unwrap_or_else(|| Hebbian::new(network));
-    settle_weights(network, &stats)?;
+/// Settle every posterior on the data it was trained on. `first_is_known` says that η₁ of the first layer is that
+/// of all the data already.
+pub fn finalise<T: Real>(
+    network: &mut Network<T>,
+    data: &Dataset<'_, T>,
+    first_is_known: bool,
+) -> Result<()> {
+    let parts = over_spans(data, |span| Ok(Statistics::over(network, data, span, first_is_known)))?;
+    let stats = parts.into_iter().reduce(|mut sum, part| {
+        sum.add(&part);
+        sum
+    });
+    if let Some(stats) = stats {
+        settle_weights(network, &stats, first_is_known)?;
+    }
     let curvature = hidden_curvature(network, data)?;
     settle_metric(network, curvature)
 }
@@ -114,41 +119,84 @@ fn chunks(span: std::ops::Range<usize>) -> impl Iterator<Item = (usize, usize)> 
     span.clone().step_by(CHUNK).map(move |start| (start, CHUNK.min(span.end - start)))
 }
 
-/// Statistics of (φ̂, working target) over a span; only those of the output layer use the targets.
-fn statistics<T: Real>(network: &Network<T>, data: &Dataset<'_, T>, span: std::ops::Range<usize>) -> Hebbian {
-    let means = network.means();
-    let head = network.settings().head.head();
-    let mut stats = Hebbian::new(network);
-    for (start, n) in chunks(span) {
-        let mut activities = Activities::new(&network.widths(), n);
-        activities.forward(&means, network.settings().activation, data.input().subcols(start, n));
-        let top = activities.post.len() - 1;
-        let mut response = Response::zeros(network.output().d_activity(), network.output().blocks().len(), n);
-        let target: Mat<f64> = cast(data.target().subcols(start, n));
-        head.respond(
-            cast(activities.post[top].as_ref()).as_ref(),
-            target.as_ref(),
-            data.weights().map(|w| &w[start..start + n]),
-            &mut response,
-        );
-        activities.post[top] = cast(response.targets.as_ref());
-        stats.accumulate(
-            &activities,
-            response.weights.as_ref(),
-            data.weights().map(|w| &w[start..start + n]),
-        );
-    }
-    stats
+/// What the final pass gathers: Σ w φ̂φ̂ᵀ of the hidden layers (lower triangles), and of the output layer everything.
+struct Statistics {
+    hidden: Vec<Mat<f64>>,
+    count: f64,
+    output: Hebbian,
 }
 
-fn settle_weights<T: Real>(network: &mut Network<T>, stats: &Hebbian) -> Result<()> {
-    for (layer, stats) in network.hidden_mut().iter_mut().zip(stats.hidden()) {
-        let natural = kept_mean(layer.prior(), layer.mean(), &stats.pre_pre, stats.count);
+impl Statistics {
+    fn over<T: Real>(
+        network: &Network<T>,
+        data: &Dataset<'_, T>,
+        span: std::ops::Range<usize>,
+        without_first: bool,
+    ) -> Self {
+        let means = network.means();
+        let head = network.settings().head.head();
+        let width = |(l, layer): (usize, &Layer<T>)| if l == 0 && without_first { 0 } else { layer.d_pre() };
+        let widths: Vec<usize> = network.hidden().iter().enumerate().map(width).collect();
+        let mut stats = Self {
+            hidden: widths.iter().map(|&d| Mat::zeros(d, d)).collect(),
+            count: 0.0,
+            output: Hebbian::of_output(network),
+        };
+        let mut outer: Vec<Mat<T>> = widths.iter().map(|&d| Mat::zeros(d, d)).collect();
+        for (start, n) in chunks(span) {
+            let weights = data.weights().map(|w| &w[start..start + n]);
+            let mut activities = Activities::new(&network.widths(), n);
+            activities.forward(&means, network.settings().activation, data.input().subcols(start, n));
+            let top = activities.post.len() - 1;
+            let mut response =
+                Response::zeros(network.output().d_activity(), network.output().blocks().len(), n);
+            let target: Mat<f64> = cast(data.target().subcols(start, n));
+            let output: Mat<f64> = cast(activities.post[top].as_ref());
+            head.respond(output.as_ref(), target.as_ref(), weights, &mut response);
+            stats.output.accumulate_output(&activities, &response, 0, weights);
+            for (l, sum) in stats.hidden.iter_mut().enumerate().filter(|(_, sum)| sum.nrows() > 0) {
+                let pre = &mut activities.pre[l];
+                if let Some(weights) = weights {
+                    for (j, weight) in weights.iter().enumerate() {
+                        let root = T::lit(weight.sqrt());
+                        pre.as_mut().col_mut(j).iter_mut().for_each(|x| *x *= root);
+                    }
+                }
+                let (pre, outer) = (pre.as_ref(), &mut outer[l]);
+                symmetric_product_into(outer.as_mut(), Accum::Replace, pre, pre, T::one());
+                add_lower(sum, outer);
+            }
+            stats.count += weights.map_or(n as f64, |w| w.iter().sum());
+        }
+        stats
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (sum, part) in self.hidden.iter_mut().zip(&other.hidden) {
+            *sum += part;
+        }
+        self.count += other.count;
+        self.output.merge(&other.output).expect("spans of one network have one shape");
+    }
+}
+
+/// The lower triangle of a sum in working precision joins one in f64.
+pub(super) fn add_lower<T: Real>(sum: &mut Mat<f64>, part: &Mat<T>) {
+    for j in 0..sum.ncols() {
+        let (to, from) = (&mut sum.col_as_slice_mut(j)[j..], &part.col_as_slice(j)[j..]);
+        to.iter_mut().zip(from).for_each(|(to, from)| *to += from.as_f64());
+    }
+}
+
+fn settle_weights<T: Real>(network: &mut Network<T>, stats: &Statistics, first_is_known: bool) -> Result<()> {
+    let layers = network.hidden_mut().iter_mut().zip(&stats.hidden);
+    for (layer, pre_pre) in layers.skip(usize::from(first_is_known)) {
+        let natural = kept_mean(layer.prior(), layer.mean(), pre_pre, stats.count);
         layer.set_natural(natural)?;
     }
     let specs = network.output().specs().to_vec();
     network.output_mut().update(|b, block| {
-        let stats = &stats.output()[b];
+        let stats = &stats.output.output()[b];
         if specs[b].unit_noise {
             let natural = kept_mean(block.prior(), block.mean(), &stats.pre_pre, stats.count);
             block.set_natural(natural)?;
@@ -187,6 +235,7 @@ fn hidden_curvature<T: Real>(network: &Network<T>, data: &Dataset<'_, T>) -> Res
     let parts = over_spans(data, |span| {
         let mut sums: Vec<Mat<f64>> =
             network.hidden().iter().map(|l| Mat::zeros(l.d_post(), l.d_post())).collect();
+        let mut outer: Vec<Mat<T>> = sums.iter().map(|sum| Mat::zeros(sum.nrows(), sum.nrows())).collect();
         for (start, n) in chunks(span) {
             let mut activities = Activities::new(&network.widths(), n);
             activities.forward(&means, activation, data.input().subcols(start, n));
@@ -203,10 +252,12 @@ fn hidden_curvature<T: Real>(network: &Network<T>, data: &Dataset<'_, T>) -> Res
                 let mut feedback: Mat<T> = cast(seed.as_ref());
                 for l in (0..sums.len()).rev() {
                     feedback = back_one(means[l + 1], &slopes[l], &feedback);
-                    let wide: Mat<f64> = cast(feedback.as_ref());
-                    symmetric_product_into(sums[l].as_mut(), Accum::Add, wide.as_ref(), wide.as_ref(), 1.0);
+                    let (feedback, outer) = (feedback.as_ref(), outer[l].as_mut());
+                    let accum = if k == 0 { Accum::Replace } else { Accum::Add };
+                    symmetric_product_into(outer, accum, feedback, feedback, T::one());
                 }
             }
+            sums.iter_mut().zip(&outer).for_each(|(sum, outer)| add_lower(sum, outer));
         }
         Ok(sums)
     })?;

@@ -13,7 +13,7 @@ use crate::distributions::SufficientStats;
 use crate::error::Result;
 use crate::heads::Response;
 use crate::linalg::{cast_into, product_into, symmetric_product_into};
-use crate::network::{Activities, Network};
+use crate::network::{Activities, Layer, Network, OutputLayer};
 use crate::real::Real;
 
 /// Reusable buffers of the M-step.
@@ -30,10 +30,16 @@ pub struct Hebbian {
 impl Hebbian {
     /// Buffers for a network.
     pub fn new<T: Real>(network: &Network<T>) -> Self {
-        let zero = |d_post, d_pre| SufficientStats::zero(d_post, d_pre);
+        let zero = |layer: &Layer<T>| SufficientStats::zero(layer.d_post(), layer.d_pre());
+        Self { hidden: network.hidden().iter().map(zero).collect(), ..Self::of_output(network) }
+    }
+
+    /// Buffers for the output layer of a network alone.
+    pub fn of_output<T: Real>(network: &Network<T>) -> Self {
+        let zero = |layer: &Layer<T>| SufficientStats::zero(layer.d_post(), layer.d_pre());
         Self {
-            hidden: network.hidden().iter().map(|l| zero(l.d_post(), l.d_pre())).collect(),
-            output: network.output().blocks().iter().map(|l| zero(l.d_post(), l.d_pre())).collect(),
+            hidden: Vec::new(),
+            output: network.output().blocks().iter().map(zero).collect(),
             pre: Vec::new(),
             post: Vec::new(),
             weighted_pre: Vec::new(),
@@ -136,17 +142,12 @@ impl Hebbian {
         for (layer, stats) in network.hidden_mut().iter_mut().zip(&self.hidden) {
             layer.blend(stats, rate, scale)?;
         }
-        self.blend_output(network, rate, scale)
+        self.blend_output(network.output_mut(), rate, scale)
     }
 
     /// Blend the gathered statistics into the output layer alone.
-    pub fn blend_output<T: Real>(&self, network: &mut Network<T>, rate: f64, scale: f64) -> Result<()> {
-        network.output_mut().update(|b, block| block.blend(&self.output[b], rate, scale))
-    }
-
-    /// Statistics of the hidden layers; only lower triangles of the symmetric parts are filled.
-    pub(crate) fn hidden(&self) -> &[SufficientStats] {
-        &self.hidden
+    pub fn blend_output<T: Real>(&self, output: &mut OutputLayer<T>, rate: f64, scale: f64) -> Result<()> {
+        output.update(|b, block| block.blend(&self.output[b], rate, scale))
     }
 
     /// Statistics of the output blocks; only lower triangles of the symmetric parts are filled.

@@ -18,7 +18,7 @@
 //!
 //! Without the divisor a direction of φ never seen before, where V is still the prior's, would be overshot.
 
-use faer::{Accum, Mat, MatMut};
+use faer::{Accum, Mat};
 use rayon::prelude::*;
 
 use super::schedule::refresh_is_due;
@@ -28,16 +28,14 @@ use crate::error::Result;
 use crate::inference::FeedbackChunk;
 use crate::linalg::{inner, product_into, symmetric_product_into};
 use crate::network::{Layer, Network};
+use crate::parallel::{for_each_block_if, join_if};
 use crate::real::Real;
 
 /// Most columns a window keeps, unless one batch has more.
 const WINDOW: usize = 4096;
 
-/// Columns of a matrix one parallel task fills: fixed, so that the number of threads cannot change a result.
-const BLOCK: usize = 112;
-
 /// Multiply-adds of a product below which waking a second thread costs more than it saves.
-const PARALLEL_FROM: usize = 4_000_000;
+pub(super) const PARALLEL_FROM: usize = 4_000_000;
 
 /// Rows of the matrices that products fill or read here come in multiples of this, the rest zero. faer packs a
 /// last, partial vector of rows without clearing what is beside it; subnormal remains of other products there
@@ -92,29 +90,45 @@ impl<T: Real> NaturalGradient<T> {
     /// Learn from the errors of a batch; V is refreshed if it is `refresh_every` steps old, or young.
     pub fn step(
         &mut self,
-        network: &mut Network<T>,
+        layers: &mut [Layer<T>],
         chunks: &[FeedbackChunk<T>],
         blend: Blend,
         refresh_every: u64,
+        parallel: bool,
     ) -> Result<()> {
         self.steps += 1;
         let due = refresh_is_due(self.steps, self.refreshed, refresh_every);
-        for (l, (layer, state)) in network.hidden_mut().iter_mut().zip(&mut self.layers).enumerate() {
-            if let (0, Some(whitening)) = (l, &mut self.whitening) {
-                whitening.step(layer, chunks, blend, PARALLEL_FROM);
-                continue;
-            }
-            state.record(layer, l, chunks, blend);
-            if due {
-                state.exact_step(layer, l, chunks, blend, refresh_every > 1)?;
-            } else {
-                state.stale_step(layer, l, chunks, blend);
-            }
-        }
         if due {
             self.refreshed = self.steps;
         }
-        Ok(())
+        let learn = |(l, (layer, state)): (usize, (&mut Layer<T>, &mut LayerState<T>))| {
+            state.record(layer, l, chunks, blend);
+            if due {
+                return state.exact_step(layer, l, chunks, blend, refresh_every > 1);
+            }
+            state.stale_step(layer, l, chunks, blend);
+            Ok(())
+        };
+        let (whitened, others) = layers.split_at_mut(usize::from(self.whitening.is_some()));
+        let (whitening, states) = (&mut self.whitening, &mut self.layers[whitened.len()..]);
+        let first = whitened.len();
+        let ((), learned) = join_if(
+            parallel,
+            || {
+                if let (Some(whitening), [layer]) = (whitening, whitened) {
+                    whitening.step(layer, chunks, blend);
+                }
+            },
+            || {
+                let pairs = others.iter_mut().zip(states).enumerate().map(|(i, pair)| (first + i, pair));
+                if parallel {
+                    pairs.collect::<Vec<_>>().into_par_iter().try_for_each(learn)
+                } else {
+                    pairs.map(learn).collect()
+                }
+            },
+        );
+        learned
     }
 
     /// Bring η₁ of every layer up to date and apply the pull to the prior that is still waiting; inputs are
@@ -239,10 +253,10 @@ impl<T: Real> LayerState<T> {
         if d * d * self.used / 2 < PARALLEL_FROM {
             symmetric_product_into(self.outer.as_mut(), Accum::Replace, window, window, alpha);
         } else {
-            for_each_block(self.outer.as_mut(), |start, block| {
+            for_each_block_if(true, self.outer.as_mut(), |start, block| {
                 let width = block.ncols();
                 product_into(
-                    block.subrows_mut(start, d - start),
+                    block.as_mut().subrows_mut(start, d - start),
                     Accum::Replace,
                     window.subrows(start, d - start),
                     window.subrows(start, width).transpose(),
@@ -332,32 +346,6 @@ impl<T: Real> LayerState<T> {
             });
         });
     }
-}
-
-/// Blocks of columns with their first column, in parallel or as one.
-fn for_each_block_if<T: Real>(
-    parallel: bool,
-    mut whole: MatMut<'_, T>,
-    work: impl Fn(usize, &mut MatMut<'_, T>) + Sync,
-) {
-    if parallel {
-        for_each_block(whole, |start, mut block| work(start, &mut block));
-    } else {
-        work(0, &mut whole);
-    }
-}
-
-/// Blocks of columns with their first column, in parallel.
-pub(super) fn for_each_block<T: Real>(whole: MatMut<'_, T>, work: impl Fn(usize, MatMut<'_, T>) + Sync) {
-    let mut blocks = Vec::with_capacity(whole.ncols().div_ceil(BLOCK));
-    let (mut rest, mut start) = (whole, 0);
-    while rest.ncols() > BLOCK {
-        let (block, after) = rest.split_at_col_mut(BLOCK);
-        blocks.push((start, block));
-        (rest, start) = (after, start + BLOCK);
-    }
-    blocks.push((start, rest));
-    blocks.into_par_iter().for_each(|(start, block)| work(start, block));
 }
 
 #[cfg(test)]

@@ -20,22 +20,24 @@
 //! coordinates of the data whenever somebody looks.
 
 use faer::linalg::matmul::triangular::{self, BlockStructure};
-use faer::{Accum, Mat, MatRef, Par};
+use faer::{Accum, Mat, MatMut, MatRef, Par};
 
-use super::finalise::over_spans;
-use super::natural_gradient::{Blend, for_each_block};
+use super::finalise::{add_lower, over_spans};
+use super::natural_gradient::{Blend, PARALLEL_FROM};
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::inference::FeedbackChunk;
 use crate::linalg::{Cholesky, cast, inner, mirror_lower, product_into, symmetric_product_into};
 use crate::network::Layer;
+use crate::parallel::for_each_block_if;
 use crate::real::Real;
 
 /// Samples whose statistics are taken in working precision before they join the sum in f64.
 const CHUNK: usize = 512;
 
-/// Σ κ at which the pull to the prior is applied: a step of the pull stays far from overshooting.
-const PULL_AT: f64 = 0.25;
+/// Σ κ at which the pull to the prior is applied: the eigenvalues of K are at most 1, so that a step of the pull
+/// stays far from overshooting.
+const PULL_AT: f64 = 0.5;
 
 /// The change of coordinates, and what the layer learns by in them.
 #[derive(Clone, Debug)]
@@ -65,7 +67,7 @@ impl<T: Real> Whitening<T> {
         let spread = Mat::from_fn(d, d, |i, j| pre_pre[(i, j)] - bias_precision * (centre[i] * centre[j]));
         let root = Cholesky::new(spread.as_ref(), "the column precision of the inputs")?;
         let inverse = root.inverse_lower();
-        let mut whitening = Self {
+        let whitening = Self {
             pull: pull(layer, inverse.as_ref(), &centre, bias_precision),
             count: layer.prior().count + data.total_weight(),
             pre_pre,
@@ -78,18 +80,11 @@ impl<T: Real> Whitening<T> {
         };
         layer.set_mean(whitening.whitened(layer.mean()).as_ref());
         let input = whitening.whiten(inverse.as_ref(), data.input());
-        whitening.waiting = 0.0;
         Ok((whitening, input))
     }
 
     /// Learn from the errors of a batch of whitened inputs.
-    pub fn step(
-        &mut self,
-        layer: &mut Layer<T>,
-        chunks: &[FeedbackChunk<T>],
-        blend: Blend,
-        parallel_from: usize,
-    ) {
+    pub fn step(&mut self, layer: &mut Layer<T>, chunks: &[FeedbackChunk<T>], blend: Blend) {
         let d = layer.d_pre() - 1;
         if !self.weighted.iter().map(Mat::ncols).eq(chunks.iter().map(FeedbackChunk::len)) {
             self.weighted = chunks.iter().map(|chunk| Mat::zeros(layer.d_post(), chunk.len())).collect();
@@ -110,44 +105,38 @@ impl<T: Real> Whitening<T> {
         self.waiting += blend.rate;
         let pull = (self.waiting >= PULL_AT).then(|| std::mem::take(&mut self.waiting));
         let samples: usize = chunks.iter().map(FeedbackChunk::len).sum();
-        let parallel = d * layer.d_post() * samples > parallel_from;
-        let weighted = &self.weighted;
-        layer.nudge(|mut mean| {
+        let parallel = d * layer.d_post() * samples > PARALLEL_FROM;
+        let mut mean = layer.working_mean_mut();
+        if pull.is_some() {
+            self.pulled.copy_from(&mean);
+        }
+        let (weighted, pulled, pull_to) = (&self.weighted, &self.pulled, &self.pull);
+        let pull_block = |start: usize, block: &mut MatMut<'_, T>| {
             if let Some(pull) = pull {
-                self.pulled.copy_from(&mean);
-                product_into(
-                    mean.as_mut(),
-                    Accum::Add,
-                    self.pulled.as_ref(),
-                    self.pull.as_ref(),
-                    T::lit(-pull),
-                );
+                let towards = pull_to.subcols(start, block.ncols());
+                product_into(block.as_mut(), Accum::Add, pulled.as_ref(), towards, T::lit(-pull));
             }
-            let (mut inputs, mut bias) = mean.split_at_col_mut(d);
-            let add = |start: usize, mut block: faer::MatMut<'_, T>| {
-                let width = block.ncols();
-                for (chunk, weighted) in chunks.iter().zip(weighted) {
-                    let input = chunk.activities().pre[0].subrows(start, width);
-                    product_into(block.as_mut(), Accum::Add, weighted.as_ref(), input.transpose(), T::one());
-                }
-            };
-            if parallel {
-                for_each_block(inputs, add);
-            } else {
-                add(0, inputs.as_mut());
-            }
-            for column in weighted.iter().flat_map(Mat::col_iter) {
-                for (bias, step) in bias.as_mut().col_mut(0).iter_mut().zip(column.iter()) {
-                    *bias += bias_var * *step;
-                }
+        };
+        let (inputs, mut bias) = mean.as_mut().split_at_col_mut(d);
+        for_each_block_if(parallel, inputs, |start, block| {
+            pull_block(start, block);
+            for (chunk, weighted) in chunks.iter().zip(weighted) {
+                let input = chunk.activities().pre[0].subrows(start, block.ncols()).transpose();
+                product_into(block.as_mut(), Accum::Add, weighted.as_ref(), input, T::one());
             }
         });
+        pull_block(d, &mut bias);
+        for column in weighted.iter().flat_map(Mat::col_iter) {
+            for (bias, step) in bias.as_mut().col_mut(0).iter_mut().zip(column.iter()) {
+                *bias += bias_var * *step;
+            }
+        }
     }
 
     /// Take the layer back to the coordinates of the data, with the η₁ of all of it.
     pub fn restore(&self, layer: &mut Layer<T>) -> Result<()> {
-        let mut mean = layer.mean().to_owned();
-        let pulled = cast::<f64, T>(mean.as_ref()) * &self.pull;
+        let mut mean = cast::<T, f64>(layer.working_mean());
+        let pulled = layer.working_mean() * &self.pull;
         faer::zip!(&mut mean, &pulled).for_each(|faer::unzip!(m, p)| *m -= self.waiting * p.as_f64());
         layer.replace(&self.pre_pre, self.count, self.unwhitened(mean).as_ref())
     }
@@ -187,11 +176,11 @@ impl<T: Real> Whitening<T> {
         let (d, inverse): (usize, Mat<T>) = (input.nrows(), cast(inverse));
         let centre: Vec<T> = self.centre.iter().map(|&c| T::lit(c)).collect();
         let mut whitened = Mat::zeros(d, input.ncols());
-        for_each_block(whitened.as_mut(), |start, block| {
+        for_each_block_if(true, whitened.as_mut(), |start, block| {
             let width = block.ncols();
             let centred = Mat::from_fn(d, width, |i, j| input[(i, start + j)] - centre[i]);
             triangular::matmul(
-                block,
+                block.as_mut(),
                 BlockStructure::Rectangular,
                 Accum::Replace,
                 &inverse,
@@ -219,10 +208,7 @@ fn column_precision<T: Real>(layer: &Layer<T>, data: &Dataset<'_, T>) -> Result<
                 root * if i + 1 == d { T::one() } else { data.input()[(i, start + j)] }
             });
             symmetric_product_into(outer.as_mut(), Accum::Replace, phi.as_ref(), phi.as_ref(), T::one());
-            for j in 0..d {
-                let (to, from) = (&mut sum.col_as_slice_mut(j)[j..], &outer.col_as_slice(j)[j..]);
-                to.iter_mut().zip(from).for_each(|(to, from)| *to += from.as_f64());
-            }
+            add_lower(&mut sum, &outer);
         }
         Ok(sum)
     })?;
@@ -327,13 +313,13 @@ mod tests {
         let layer = &mut network.hidden_mut()[0];
         let mut expected = before.clone();
         let col_cov = Cholesky::new(precision.as_ref(), "η₁").unwrap().inverse();
-        for blend in [Blend { rate: 0.1, scale: 5.0 }, Blend { rate: 0.2, scale: 5.0 }] {
-            whitening.step(layer, feedback.chunks(), blend, usize::MAX);
+        for blend in [Blend { rate: 0.1, scale: 5.0 }, Blend { rate: 0.4, scale: 5.0 }] {
+            whitening.step(layer, feedback.chunks(), blend);
         }
         let pulled = &before + step(&input, &weights, &samples, errors, &col_cov, 0.1);
         expected.copy_from(&pulled);
-        expected += step(&input, &weights, &samples, errors, &col_cov, 0.2);
-        expected -= faer::Scale(0.3) * (&pulled * &layer.prior().pre_pre * &col_cov);
+        expected += step(&input, &weights, &samples, errors, &col_cov, 0.4);
+        expected -= faer::Scale(0.5) * (&pulled * &layer.prior().pre_pre * &col_cov);
         whitening.restore(layer).unwrap();
         assert!((layer.mean() - expected).norm_max() < 1e-11);
     }

@@ -296,7 +296,7 @@ impl<T: Real> Layer<T> {
         let (root, inverse) = self.inverse.get_or_insert_with(|| (Mat::zeros(d, d), Mat::zeros(d, d)));
         self.col_precision_chol.inverse_into(root, inverse);
         faer::zip!(col_cov.as_mut().subrows_mut(0, d), inverse.as_ref())
-            .for_each(|faer::unzip!(v, inverse)| *v = T::lit(*inverse));
+            .for_each(|faer::unzip!(v, inverse)| *v = without_dust(T::lit(*inverse)));
         cast_into(&mut self.step, gradient.as_ref());
         self.add_pull(pull);
         cast_into(gradient, self.step.as_ref());
@@ -315,6 +315,11 @@ impl<T: Real> Layer<T> {
     pub(crate) fn nudge(&mut self, change: impl FnOnce(MatMut<'_, T>)) {
         change(self.working_mean.as_mut());
         cast_into(&mut self.mean, self.working_mean.as_ref());
+    }
+
+    /// The working copy of M, to move it many times before [`Layer::set_mean`] brings M itself up to date.
+    pub(crate) fn working_mean_mut(&mut self) -> MatMut<'_, T> {
+        self.working_mean.as_mut()
     }
 
     /// step ← step + pull (η⁰₂ − M V⁰⁻¹), for the diagonal V⁰ of every prior here.

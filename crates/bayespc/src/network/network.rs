@@ -222,9 +222,19 @@ impl<T: Real> Network<T> {
         &mut self.output
     }
 
+    /// The hidden layers and the output layer, to learn in at the same time.
+    pub fn layers_mut(&mut self) -> (&mut [Layer<T>], &mut OutputLayer<T>) {
+        (&mut self.hidden, &mut self.output)
+    }
+
     /// All layers in order, output blocks last.
     pub fn layers(&self) -> impl Iterator<Item = &Layer<T>> {
         self.hidden.iter().chain(&self.output.blocks)
+    }
+
+    /// Number of weights, biases included.
+    pub fn n_weights(&self) -> usize {
+        self.layers().map(|layer| layer.d_post() * layer.d_pre()).sum()
     }
 
     /// Whether Σ of a hidden layer is noise of its activity (trained by relaxation) or only the metric of
