@@ -43,7 +43,9 @@ pub fn run(table: &TableArgs, plan: &Plan, out: Option<Output>, as_json: bool) -
         let targets = part.model_targets(classes);
         let model = match &mut model {
             Some(model) => {
-                sums.add(&scores(model, &part)?, part.len());
+                let predictions = Predictions::of(model, &part)?;
+                let scores = Scores::of(&predictions, &part.targets, &model.target_scaling().scale)?;
+                sums.add(&scores, part.len());
                 model
             }
             none => none.insert(start_model(&part, targets, plan)?),
@@ -93,17 +95,6 @@ fn start_model(part: &Part, targets: model::Targets<'_>, plan: &Plan) -> Result<
     let mut model = Model::for_stream(input, targets, &choice.settings)?;
     model.notes_mut().insert(SEARCH_NOTE.to_owned(), serde_json::to_string(&choice.candidates)?);
     Ok(model)
-}
-
-fn scores(model: &Model, part: &Part) -> Result<Scores> {
-    let input = part.features.as_ref();
-    let predictions = match part.targets {
-        bayespc_data::Targets::Regression(_) => Predictions::Values(model.predict(input)?),
-        bayespc_data::Targets::Classification(_) => {
-            Predictions::Probabilities(model.predict_probabilities(input)?)
-        }
-    };
-    Scores::of(&predictions, &part.targets, &model.target_scaling().scale)
 }
 
 /// Scores summed over chunks.
