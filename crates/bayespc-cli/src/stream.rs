@@ -7,11 +7,13 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use bayespc::calibration::Calibration;
 use bayespc::model::{self, Model};
 use bayespc::selection::{self, SEARCH_NOTE};
 use bayespc_data::RowBatches;
 use serde_json::json;
 
+use crate::failure::usage;
 use crate::fit::{DATA_NOTE, ENCODING_NOTE};
 use crate::input::{Part, TableArgs};
 use crate::output::{Output, note, print, print_json, two_columns};
@@ -28,6 +30,9 @@ const CHUNK: usize = 8192;
 /// Run the command.
 pub fn run(table: &TableArgs, plan: &Plan, out: Option<Output>, as_json: bool) -> Result<()> {
     let problem = table.load_head(HEAD)?;
+    if plan.settings.calibration != Calibration::None {
+        return Err(usage("--stream holds no rows out to calibrate on: leave calibration = \"none\""));
+    }
     let (encoding, classes) = (problem.encoding(), problem.classes());
     let start = Instant::now();
     let mut model: Option<Model> = None;
