@@ -7,7 +7,7 @@ export BAYESPC_DATA ?= $(abspath $(DATA))
 endif
 OUT ?= out
 
-.PHONY: demo test check lint rust python wheel figures bench peers clean
+.PHONY: demo test check lint rust python wheel figures bench peers peers-tables peers-env clean
 
 demo: ## fit the built-in wine table, print metrics, write a model file and a report
 	@mkdir -p $(OUT)
@@ -46,13 +46,19 @@ figures: ## every figure and table of the paper; hours without QUICK=1
 bench:
 	cargo bench -p bayespc
 
-peers: ## an MNIST epoch here and in JAX and scikit-learn, and the ratios; needs MNIST (DATA=folder)
-	@mkdir -p $(OUT)
+peers-env:
 	[ -x .venv-peers/bin/python ] || $${PYTHON:-python3} -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check jax numpy scikit-learn
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check jax numpy scikit-learn scipy ngboost
+
+peers: peers-env ## an MNIST epoch here and in JAX and scikit-learn, and the ratios; needs MNIST (DATA=folder)
+	@mkdir -p $(OUT)
 	cargo build --release --quiet -p bayespc-cli
 	.venv-peers/bin/python scripts/peers.py > $(OUT)/peers.json
 	target/release/bayespc bench mnist --learner bpc,backprop,pc --rule feedback,relaxation --peers $(OUT)/peers.json
+
+peers-tables: peers-env ## NGBoost, Gaussian process and MC dropout on the benchmark's splits, over an hour; needs the tables (DATA=folder)
+	.venv-peers/bin/python scripts/peers_tables.py $(OUT)
+	@echo "records: $(OUT)/benchmark-peers.csv; bayespc reproduce benchmark --out $(OUT) shows them beside ours"
 
 clean:
 	rm -rf $(OUT) dist .venv .venv-peers

@@ -3,7 +3,8 @@
     python scripts/peers_tables.py [--data FOLDER] [--splits 20] [--only ngboost,gp,mc_dropout] OUT
 
 Writes OUT/benchmark-peers.csv; run `bayespc reproduce benchmark --out OUT` afterwards and it joins the tables. What is
-there already is not run again. The programs, each where it is installed:
+there already is not run again. `make peers-tables` runs this in an environment of its own. The programs, each
+where it is installed:
 
 - NGBoost with its own settings (500 trees of depth 3, normal distribution);
 - scikit-learn's Gaussian process, a squared-exponential kernel with one length per column and noise, its

@@ -60,6 +60,7 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         Validations (one every five epochs) without improvement before stopping.
     calibration : {"none", "holdout"}, default="none"
         Whether to hold a tenth of the samples out for the temperature of the probabilities.
+        "holdout" does not go with `partial_fit` or a warm start, which hold nothing out.
     precision : {"float64", "float32"}, default="float64"
         Working precision of activities; posteriors are always float64.
     random_state : int, RandomState instance or None, default=None
@@ -191,6 +192,8 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
 
         The first call fixes the scaling of the inputs, so give it enough samples to tell their spread. The
         posterior represents all samples of all calls, and of an earlier `fit`.
+
+        A stream holds no samples out: with `calibration` other than "none" this is a ValueError.
 
         Parameters
         ----------

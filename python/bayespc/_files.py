@@ -29,7 +29,7 @@ def load(path: str | os.PathLike[str]) -> BPCRegressor | BPCClassifier:
     Returns
     -------
     BPCRegressor or BPCClassifier
-        Fitted, and ready to predict or to learn on by ``partial_fit``.
+        Fitted, and ready to predict, or to learn on by ``partial_fit`` unless it was calibrated.
 
     Examples
     --------

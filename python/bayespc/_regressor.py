@@ -55,7 +55,8 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         Validations (one every five epochs) without improvement before stopping.
     calibration : {"none", "holdout", "conformal"}, default="none"
         What to hold a tenth of the samples out for: nothing; one factor on all predictive variances; or
-        intervals that cover what they say, by split conformal prediction.
+        intervals that cover what they say, by split conformal prediction. The latter two do not go
+        with `partial_fit` or a warm start, which hold nothing out.
     precision : {"float64", "float32"}, default="float64"
         Working precision of activities; posteriors are always float64.
     random_state : int, RandomState instance or None, default=None
@@ -177,6 +178,8 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
 
         The first call fixes the scaling of inputs and targets, so give it enough samples to tell their
         spread. The posterior represents all samples of all calls, and of an earlier `fit`.
+
+        A stream holds no samples out: with `calibration` other than "none" this is a ValueError.
 
         Parameters
         ----------

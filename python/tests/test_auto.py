@@ -113,3 +113,27 @@ def test_a_held_out_part_scales_the_variance():
     assert model.model_.temperature != 1.0
     with pytest.raises(ValueError, match="calibration"):
         BPCRegressor(calibration="hold-out").fit(X, y)
+
+
+@pytest.mark.parametrize("calibration", ["holdout", "conformal"])
+def test_calibration_goes_neither_with_a_stream_nor_with_a_warm_start(calibration):
+    X, y = funnel(60)
+    model = BPCRegressor(calibration=calibration, max_iter=3, random_state=0, warm_start=True)
+    with pytest.raises(ValueError, match=r"calibration on held-out samples.*a stream"):
+        model.partial_fit(X, y)
+    model.fit(X, y)
+    with pytest.raises(ValueError, match=r"calibration on held-out samples.*a stream"):
+        model.partial_fit(X, y)
+    with pytest.raises(ValueError, match=r"calibration on held-out samples.*a warm start"):
+        model.fit(X, y)
+    again = model.set_params(calibration="none").fit(X, y)
+    assert again.model_.temperature == 1.0
+    again.partial_fit(X, y)
+
+
+def test_a_classifier_learns_a_stream_without_calibration_only():
+    X = RNG.normal(size=(60, 2))
+    y = (X[:, 0] > 0).astype(int)
+    BPCClassifier(random_state=0).partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(ValueError, match=r"calibration on held-out samples.*a stream"):
+        BPCClassifier(calibration="holdout", random_state=0).partial_fit(X, y, classes=[0, 1])

@@ -12,7 +12,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::failure::usage;
-use crate::input::{Part, Parts, Problem, TableArgs};
+use crate::input::{Parts, Problem, TableArgs};
 use crate::output::{Output, note, print, print_json, two_columns};
 use crate::progress::{Watched, bar};
 use crate::scores::{Predictions, Scores};
@@ -96,7 +96,7 @@ pub fn run(args: &FitArgs) -> Result<()> {
 
     let held_out = !split.test.is_empty();
     let scored = if held_out { &parts.test } else { &parts.train };
-    let predictions = predict(&model, scored)?;
+    let predictions = Predictions::of(&model, scored)?;
     let scores = Scores::of(&predictions, &scored.targets, &model.target_scaling().scale)?;
     if let Some(page) = page {
         let html = html(&problem, &parts, &model, &predictions, &scores, held_out)?;
@@ -155,14 +155,6 @@ fn train(problem: &Problem, parts: &Parts, plan: &Plan) -> Result<Model> {
     notes.insert(FREE_ENERGY_NOTE.to_owned(), serde_json::to_string(&energies)?);
     notes.insert(DATA_NOTE.to_owned(), problem.source.name.clone());
     Ok(model)
-}
-
-fn predict(model: &Model, part: &Part) -> Result<Predictions> {
-    let input = part.features.as_ref();
-    Ok(match part.targets {
-        Targets::Regression(_) => Predictions::Values(model.predict(input)?),
-        Targets::Classification(_) => Predictions::Probabilities(model.predict_probabilities(input)?),
-    })
 }
 
 fn html(

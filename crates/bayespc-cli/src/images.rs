@@ -4,13 +4,9 @@
 //! which ten rows tell; features come from the images themselves.
 
 use anyhow::{Context, Result};
-use bayespc::calibration::Calibration;
-use bayespc::heads::{Categorical, HeadSettings};
-use bayespc::inference::FeedbackSettings;
 use bayespc::learners::Rule;
-use bayespc::learning::Schedule;
-use bayespc::model::{InputScaling, ModelSettings};
-use bayespc::real::Precision;
+use bayespc::model::ModelSettings;
+use bayespc::network::NetworkSettings;
 use bayespc_data::{DataSource, Kinds, Mnist, Split, Table, Targets, load_mnist};
 use faer::Mat;
 
@@ -75,29 +71,21 @@ impl Images {
     }
 }
 
-/// What images ask for instead of the settings for small tables: Figure 1's network, one of them, in single
-/// precision, logits with a temperature from held-out images, whitened inputs, factors that are refreshed now and
-/// then. The paper's rule keeps its own.
-pub fn defaults(mut settings: ModelSettings) -> ModelSettings {
-    settings.precision = Precision::F32;
-    settings.input_scaling = InputScaling::Whole;
-    settings.network.hidden_layer_sizes = vec![128, 128, 128];
-    settings.training.epochs = 10;
-    settings.training.batch_size = Some(128);
+/// What images ask for instead of the settings for small tables. The paper's rule keeps its own, on a network of
+/// the same shape.
+pub fn defaults(settings: ModelSettings) -> ModelSettings {
+    let images = ModelSettings::images();
     if matches!(settings.rule, Rule::Feedback(_)) {
-        settings.members = 1;
-        settings.calibration = Calibration::Holdout;
-        settings.network.head = HeadSettings::Categorical(Categorical::default());
-        settings.network.prior.col_var = 0.003;
-        settings.rule = Rule::Feedback(FeedbackSettings {
-            gain: 0.3,
-            schedule: Schedule::Cosine { first: 0.1, last: 0.002 },
-            refresh_every: 20,
-            whiten_input: true,
-            ..FeedbackSettings::default()
-        });
+        return images;
     }
-    settings
+    let hidden_layer_sizes = images.network.hidden_layer_sizes;
+    ModelSettings {
+        network: NetworkSettings { hidden_layer_sizes, ..settings.network },
+        training: images.training,
+        precision: images.precision,
+        input_scaling: images.input_scaling,
+        ..settings
+    }
 }
 
 #[cfg(test)]
@@ -124,6 +112,20 @@ mod tests {
         let part = images.part(&[11, 13]);
         assert_eq!(part.features, Mat::from_fn(2, 2, |i, j| ([110, 130][j] + i) as f64 / 256.0));
         assert_eq!(part.targets, Targets::Classification(vec![1, 8]));
+    }
+
+    #[test]
+    fn the_paper_s_rule_keeps_its_own_settings() {
+        let images = ModelSettings::images();
+        assert_eq!(defaults(ModelSettings { members: 5, ..ModelSettings::default() }), images);
+        let mut paper = defaults(ModelSettings::paper());
+        assert_eq!(paper.network.hidden_layer_sizes, images.network.hidden_layer_sizes);
+        assert_eq!((&paper.training, paper.precision), (&images.training, images.precision));
+        paper.network = ModelSettings::paper().network;
+        paper.training = ModelSettings::paper().training;
+        paper.precision = ModelSettings::paper().precision;
+        paper.input_scaling = ModelSettings::paper().input_scaling;
+        assert_eq!(paper, ModelSettings::paper());
     }
 
     #[test]

@@ -104,11 +104,7 @@ fn train_model(parts: &Parts, classes: Option<&[String]>, plan: &Plan) -> Result
     let model = plan.fit(parts.train.features.as_ref(), targets, &mut Unwatched)?;
     let seconds_fit = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    let test = parts.test.features.as_ref();
-    let predictions = match classes {
-        None => Predictions::Values(model.predict(test)?),
-        Some(_) => Predictions::Probabilities(model.predict_probabilities(test)?),
-    };
+    let predictions = Predictions::of(&model, &parts.test)?;
     Ok(Timed {
         predictions,
         scale: model.target_scaling().scale.clone(),

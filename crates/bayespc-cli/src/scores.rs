@@ -2,10 +2,13 @@
 
 use anyhow::Result;
 use bayespc::metrics;
+use bayespc::model::Model;
 use bayespc::prediction::Predictive;
 use bayespc_data::Targets;
 use faer::Mat;
 use serde_json::{Map, Value, json};
+
+use crate::input::Part;
 
 /// Predictions for some rows, in the units of the data.
 pub enum Predictions {
@@ -13,6 +16,17 @@ pub enum Predictions {
     Values(Predictive),
     /// Class probabilities, `K × n`.
     Probabilities(Mat<f64>),
+}
+
+impl Predictions {
+    /// What a model predicts for these rows, of the kind of their targets.
+    pub fn of(model: &Model, part: &Part) -> Result<Self> {
+        let input = part.features.as_ref();
+        Ok(match part.targets {
+            Targets::Regression(_) => Self::Values(model.predict(input)?),
+            Targets::Classification(_) => Self::Probabilities(model.predict_probabilities(input)?),
+        })
+    }
 }
 
 /// Scores by name, in the order they are shown.

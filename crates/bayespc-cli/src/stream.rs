@@ -7,11 +7,13 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use bayespc::calibration::Calibration;
 use bayespc::model::{self, Model};
 use bayespc::selection::{self, SEARCH_NOTE};
 use bayespc_data::RowBatches;
 use serde_json::json;
 
+use crate::failure::usage;
 use crate::fit::{DATA_NOTE, ENCODING_NOTE};
 use crate::input::{Part, TableArgs};
 use crate::output::{Output, note, print, print_json, two_columns};
@@ -28,6 +30,9 @@ const CHUNK: usize = 8192;
 /// Run the command.
 pub fn run(table: &TableArgs, plan: &Plan, out: Option<Output>, as_json: bool) -> Result<()> {
     let problem = table.load_head(HEAD)?;
+    if plan.settings.calibration != Calibration::None {
+        return Err(usage("--stream holds no rows out to calibrate on: leave calibration = \"none\""));
+    }
     let (encoding, classes) = (problem.encoding(), problem.classes());
     let start = Instant::now();
     let mut model: Option<Model> = None;
@@ -43,7 +48,9 @@ pub fn run(table: &TableArgs, plan: &Plan, out: Option<Output>, as_json: bool) -
         let targets = part.model_targets(classes);
         let model = match &mut model {
             Some(model) => {
-                sums.add(&scores(model, &part)?, part.len());
+                let predictions = Predictions::of(model, &part)?;
+                let scores = Scores::of(&predictions, &part.targets, &model.target_scaling().scale)?;
+                sums.add(&scores, part.len());
                 model
             }
             none => none.insert(start_model(&part, targets, plan)?),
@@ -93,17 +100,6 @@ fn start_model(part: &Part, targets: model::Targets<'_>, plan: &Plan) -> Result<
     let mut model = Model::for_stream(input, targets, &choice.settings)?;
     model.notes_mut().insert(SEARCH_NOTE.to_owned(), serde_json::to_string(&choice.candidates)?);
     Ok(model)
-}
-
-fn scores(model: &Model, part: &Part) -> Result<Scores> {
-    let input = part.features.as_ref();
-    let predictions = match part.targets {
-        bayespc_data::Targets::Regression(_) => Predictions::Values(model.predict(input)?),
-        bayespc_data::Targets::Classification(_) => {
-            Predictions::Probabilities(model.predict_probabilities(input)?)
-        }
-    };
-    Scores::of(&predictions, &part.targets, &model.target_scaling().scale)
 }
 
 /// Scores summed over chunks.

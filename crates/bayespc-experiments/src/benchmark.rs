@@ -23,7 +23,7 @@ const OTHERS: [(&str, &str); 4] = [
 ];
 
 /// Published RMSE and log density on housing, concrete, energy, power, wine and yacht; same protocol, not always
-/// the same splits. No density of DVI's has an error beside it.
+/// the same splits.
 const PUBLISHED: [(&str, [(&str, &str); 6]); 6] = [
     (
         "BPC, as printed",

@@ -3,15 +3,10 @@
 
 use std::path::Path;
 
-use bayespc::calibration::Calibration;
-use bayespc::heads::{Categorical, HeadSettings};
-use bayespc::inference::FeedbackSettings;
-use bayespc::learners::Rule;
-use bayespc::learning::Schedule;
+use bayespc::heads::HeadSettings;
 use bayespc::metrics;
-use bayespc::model::{InputScaling, Model, ModelSettings, Targets, Unwatched};
+use bayespc::model::{Model, ModelSettings, Targets, Unwatched};
 use bayespc::network::NetworkSettings;
-use bayespc::real::Precision;
 use bayespc::selection::{self, SearchSettings};
 use bayespc::training::TrainingSettings;
 use bayespc::{Real, Result as CoreResult};
@@ -125,33 +120,14 @@ fn digits(mnist: &Mnist, learner: &str, unit: &Unit, quick: bool) -> CoreResult<
     let rows = if quick { 6000 } else { mnist.train_labels.len() };
     let labels = |labels: &[u8]| labels.iter().map(|&l| usize::from(l)).collect::<Vec<_>>();
     let (train, test) = (labels(&mnist.train_labels[..rows]), labels(&mnist.test_labels));
-    let head = match learner {
-        "logits" => HeadSettings::Categorical(Categorical::default()),
-        _ => HeadSettings::default(),
-    };
-    let mut network =
-        NetworkSettings { hidden_layer_sizes: vec![128; 3], head, ..NetworkSettings::default() };
-    network.prior.col_var = 0.003;
-    let settings = ModelSettings {
-        network,
-        rule: Rule::Feedback(FeedbackSettings {
-            gain: 0.3,
-            schedule: Schedule::Cosine { first: 0.1, last: 0.002 },
-            refresh_every: 20,
-            whiten_input: true,
-            ..FeedbackSettings::default()
-        }),
-        training: TrainingSettings {
-            epochs: if quick { 2 } else { 10 },
-            batch_size: Some(128),
-            seed: unit.seed,
-            ..TrainingSettings::default()
-        },
-        calibration: Calibration::Holdout,
-        precision: Precision::F32,
-        input_scaling: InputScaling::Whole,
-        ..ModelSettings::default()
-    };
+    let mut settings = ModelSettings::images();
+    if learner != "logits" {
+        settings.network.head = HeadSettings::default();
+    }
+    if quick {
+        settings.training.epochs = 2;
+    }
+    settings.training.seed = unit.seed;
     let targets = Targets::Classes { labels: &train, classes: 10 };
     let model = Model::fit(mnist.train_images.subcols(0, rows), targets, None, &settings, &mut Unwatched)?;
     let strange = strange_images(unit.seed);

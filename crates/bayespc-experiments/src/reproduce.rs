@@ -428,7 +428,10 @@ fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
 
 #[cfg(test)]
 mod tests {
+    use bayespc::model::ModelSettings;
+
     use super::*;
+    use crate::learner::LearnerSettings;
 
     #[test]
     fn every_shipped_specification_is_read() {
@@ -436,6 +439,18 @@ mod tests {
             let spec = Spec::parse(experiment.name(), experiment.specification()).unwrap();
             assert_eq!(spec.name, experiment.name());
             assert!(spec.runs.iter().all(|run| !run.learners.is_empty()));
+        }
+    }
+
+    #[test]
+    fn figure_1_learns_images_with_the_preset_for_images() {
+        let images = ModelSettings::images();
+        let spec = Spec::parse("figure1", Experiment::Figure1.specification()).unwrap();
+        let LearnerSettings::Bpc(learner) = &spec.learners["bpc_feedback_mnist"].learner else { panic!() };
+        assert_eq!((&learner.rule, &learner.prior), (&images.rule, &images.network.prior));
+        for run in spec.runs.iter().filter(|run| run.dataset == "mnist") {
+            assert_eq!(run.hidden_layer_sizes, images.network.hidden_layer_sizes);
+            assert_eq!((run.epochs, run.batch_size), (images.training.epochs, images.training.batch_size));
         }
     }
 

@@ -7,7 +7,8 @@
 //!             interval of probability c:  ⟨y⟩ ± s_(⌈(n+1) c⌉) std      covers c whatever the model
 //! ```
 //!
-//! The model is trained on the other samples only.
+//! The model is trained on the other samples only. Whoever learns on later, from a stream or a warm start, would
+//! learn those samples too or leave what they said behind: both are refused.
 
 use faer::{Mat, MatRef};
 use serde::{Deserialize, Serialize};
@@ -58,15 +59,14 @@ pub(crate) fn calibrated<S: Real>(
         return Err(Error::Conflict { first: "calibration = conformal", second: "classes" });
     }
     let n = input.ncols();
-    let held_out = ((n as f64 * SHARE).round() as usize).clamp(FEWEST, MOST);
-    if n < 2 * FEWEST || targets.len() != n || weights.is_some_and(|w| w.len() != n) {
-        // Too few to spare any; lengths that do not fit are for the fit itself to name.
-        return if targets.len() == n && weights.is_none_or(|w| w.len() == n) {
-            Err(Error::TooFew { what: "samples to calibrate on", found: n, needed: 2 * FEWEST })
-        } else {
-            fit(input, targets, weights)
-        };
+    // Lengths that do not fit are for the fit itself to name.
+    if targets.len() != n || weights.is_some_and(|w| w.len() != n) {
+        return fit(input, targets, weights);
     }
+    if n < 2 * FEWEST {
+        return Err(Error::TooFew { what: "samples to calibrate on", found: n, needed: 2 * FEWEST });
+    }
+    let held_out = ((n as f64 * SHARE).round() as usize).clamp(FEWEST, MOST);
     let parts = HoldOut::new(input, &targets, weights, (settings.training.seed, STREAM), (n, held_out));
     let mut model = fit(parts.train.0.as_ref(), parts.train.1.view(), parts.train_weights.as_deref())?;
     let predictive = model.predict(parts.test.0.as_ref())?;
@@ -227,5 +227,19 @@ mod tests {
         let codes = Targets::Classes { labels: &labels, classes: 2 };
         let refused = Model::fit(x.as_ref(), codes, None, &settings, &mut Unwatched);
         assert!(matches!(refused, Err(Error::Conflict { first: "calibration = conformal", .. })));
+    }
+
+    #[test]
+    fn a_stream_is_not_calibrated_and_a_calibrated_model_learns_no_stream() {
+        let (x, y) = waves(40, 7);
+        let targets = Targets::Values(y.as_ref());
+        for calibration in [Calibration::Holdout, Calibration::Conformal] {
+            let settings = ModelSettings { calibration, ..ModelSettings::default() };
+            let refused = Model::for_stream(x.as_ref(), targets, &settings);
+            assert!(matches!(refused, Err(Error::Conflict { .. })));
+            let mut model = fitted(calibration, 40).unwrap();
+            let refused = model.partial_fit(x.as_ref(), targets, None);
+            assert!(matches!(refused, Err(Error::Conflict { .. })));
+        }
     }
 }

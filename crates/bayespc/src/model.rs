@@ -12,7 +12,7 @@ use faer::{Mat, MatRef};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::calibration;
+use crate::calibration::{self, Calibration};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::heads::HeadSettings;
@@ -227,12 +227,19 @@ impl Model {
     }
 
     /// A model that has learned nothing yet, scaled by the first data of a stream; go on with
-    /// [`Model::partial_fit`] on the same data.
+    /// [`Model::partial_fit`] on the same data. A stream holds nothing out, so the settings must not ask for
+    /// calibration.
     pub fn for_stream<S: Real>(
         input: MatRef<'_, S>,
         targets: Targets<'_>,
         settings: &ModelSettings,
     ) -> Result<Self> {
+        if settings.calibration != Calibration::None {
+            return Err(Error::Conflict {
+                first: "calibration on held-out samples",
+                second: "a stream, which holds none out (use calibration = none)",
+            });
+        }
         let mut model = Self::untrained(input, targets, None, settings)?;
         model.members =
             (0..settings.members).map(|m| Member::of(model.new_learner::<f64>(m)?)).collect::<Result<_>>()?;
@@ -293,7 +300,8 @@ impl Model {
     }
 
     /// Learn from more data: one pass, with the scaling of the first data and one schedule over all calls.
-    /// Either all members learn, or on an error none has.
+    /// Either all members learn, or on an error none has. A calibrated model is refused: its calibration would
+    /// speak of networks it no longer has.
     pub fn partial_fit<S: Real>(
         &mut self,
         input: MatRef<'_, S>,
@@ -302,6 +310,12 @@ impl Model {
     ) -> Result<()> {
         if targets.task() != self.task {
             return Err(Error::Conflict { first: "these targets", second: "the task of the first fit" });
+        }
+        if self.settings.calibration != Calibration::None {
+            return Err(Error::Conflict {
+                first: "the model's calibration on held-out samples",
+                second: "learning on from a stream, after which it no longer holds (fit with calibration = none)",
+            });
         }
         self.check_input(input)?;
         let target: Vec<f64> = targets.scaled(&self.target_scaling)?;

@@ -4,9 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::calibration::Calibration;
 use crate::error::{Error, Result};
-use crate::heads::HeadSettings;
+use crate::heads::{Categorical, HeadSettings};
+use crate::inference::{FeedbackSettings, RelaxationSettings};
 use crate::learners::Rule;
-use crate::network::{Activation, NetworkSettings};
+use crate::learning::Schedule;
+use crate::network::{Activation, NetworkSettings, PriorSettings};
 use crate::prediction::Method;
 use crate::real::Precision;
 use crate::training::TrainingSettings;
@@ -71,9 +73,35 @@ impl ModelSettings {
     /// The paper's settings (preset `paper`): relaxation by Adam, learned precisions, 20 Monte Carlo draws.
     pub fn paper() -> Self {
         Self {
-            rule: Rule::Relaxation(crate::inference::RelaxationSettings::paper()),
+            rule: Rule::Relaxation(RelaxationSettings::paper()),
             training: TrainingSettings { batch_size: Some(128), ..TrainingSettings::default() },
             method: Method::monte_carlo(),
+            ..Self::default()
+        }
+    }
+
+    /// Settings for the classes of small images such as MNIST's: Figure 1's network, one of them, in single
+    /// precision, logits with a temperature from held-out images, whitened inputs, factors that are refreshed now
+    /// and then.
+    pub fn images() -> Self {
+        Self {
+            network: NetworkSettings {
+                hidden_layer_sizes: vec![128, 128, 128],
+                prior: PriorSettings { col_var: 0.003, ..PriorSettings::default() },
+                head: HeadSettings::Categorical(Categorical::default()),
+                ..NetworkSettings::default()
+            },
+            rule: Rule::Feedback(FeedbackSettings {
+                gain: 0.3,
+                schedule: Schedule::Cosine { first: 0.1, last: 0.002 },
+                refresh_every: 20,
+                whiten_input: true,
+                ..FeedbackSettings::default()
+            }),
+            training: TrainingSettings { epochs: 10, batch_size: Some(128), ..TrainingSettings::default() },
+            calibration: Calibration::Holdout,
+            precision: Precision::F32,
+            input_scaling: InputScaling::Whole,
             ..Self::default()
         }
     }

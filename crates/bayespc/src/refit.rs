@@ -5,13 +5,15 @@
 
 use faer::MatRef;
 
+use crate::calibration::Calibration;
 use crate::error::{Error, Result};
 use crate::model::{Model, ModelSettings, Progress, Targets};
 use crate::real::Real;
 
 impl Model {
     /// Train this model's networks on `input` (`d × n`) and targets, with the scaling of the first fit.
-    /// Everything but the shape, prior and head of the networks and the number of members may be set anew.
+    /// Everything but the shape, prior and head of the networks and the number of members may be set anew, but
+    /// not to be calibrated. Calibration of the earlier fit is forgotten.
     pub fn refit<S: Real>(
         &self,
         input: MatRef<'_, S>,
@@ -29,11 +31,22 @@ impl Model {
                 second: "another shape, prior, head or number of members than the earlier fit's",
             });
         }
+        if settings.calibration != Calibration::None {
+            return Err(Error::Conflict {
+                first: "calibration on held-out samples",
+                second: "a warm start, which may have learned from them before (use calibration = none)",
+            });
+        }
         if targets.task() != self.task {
             return Err(Error::Conflict { first: "these targets", second: "the task of the first fit" });
         }
         self.check_input(input)?;
-        let earlier = Self { settings: settings.clone(), ..self.clone() };
+        let earlier = Self {
+            settings: settings.clone(),
+            temperature: settings.temperature,
+            scores: Vec::new(),
+            ..self.clone()
+        };
         earlier.train(input, targets, weights, progress)
     }
 }
@@ -88,5 +101,20 @@ mod tests {
         other.network.hidden_layer_sizes = vec![9];
         let refused = first.refit(x.as_ref(), targets, None, &other, &mut Unwatched);
         assert!(matches!(refused, Err(Error::Conflict { first: "a warm start", .. })));
+    }
+
+    #[test]
+    fn a_refit_is_not_calibrated_and_forgets_the_earlier_calibration() {
+        let (x, y) = line();
+        let targets = Targets::Values(y.as_ref());
+        for calibration in [Calibration::Holdout, Calibration::Conformal] {
+            let calibrated = ModelSettings { calibration, ..settings(1) };
+            let first = Model::fit(x.as_ref(), targets, None, &calibrated, &mut Unwatched).unwrap();
+            assert!(first.temperature != 1.0 || !first.scores.is_empty());
+            let refused = first.refit(x.as_ref(), targets, None, &calibrated, &mut Unwatched);
+            assert!(refused.unwrap_err().to_string().contains("calibration on held-out samples"));
+            let plain = first.refit(x.as_ref(), targets, None, &settings(1), &mut Unwatched).unwrap();
+            assert_eq!((plain.temperature, plain.scores.len()), (1.0, 0));
+        }
     }
 }

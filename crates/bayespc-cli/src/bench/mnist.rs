@@ -7,11 +7,12 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use bayespc::data::{Dataset, one_hot};
-use bayespc::inference::{FeedbackSettings, RelaxationSettings};
+use bayespc::inference::RelaxationSettings;
 use bayespc::learners::{BackpropSettings, Learner, PredictiveCodingSettings, Rule};
 use bayespc::learning::Schedule;
 use bayespc::linalg::cast;
 use bayespc::metrics;
+use bayespc::model::ModelSettings;
 use bayespc::network::{NetworkSettings, PriorSettings};
 use bayespc::training::{self, Control, EpochReport, Observer, TrainingSettings};
 use bayespc_data::load_mnist;
@@ -35,7 +36,7 @@ const HIDDEN: [usize; 3] = [128, 128, 128];
 const BATCH: usize = 128;
 const PIXELS: usize = 784;
 const DIGITS: usize = 10;
-/// κ from the first batch to the last.
+/// κ of relaxation, from the first batch to the last.
 const SCHEDULE: Schedule = Schedule::Cosine { first: 0.1, last: 0.002 };
 
 /// One learner with one number of threads.
@@ -142,16 +143,13 @@ fn contestants(args: &BenchArgs) -> Vec<Contestant> {
             BenchLearner::Bpc => learners.extend(args.rule.iter().map(|rule| match rule {
                 BenchRule::Feedback | BenchRule::FeedbackRunning => {
                     let (refresh_every, whiten_input) = (args.refresh_every, *rule == BenchRule::Feedback);
-                    let rule = FeedbackSettings {
-                        gain: 0.3,
-                        schedule: SCHEDULE,
-                        refresh_every,
-                        whiten_input,
-                        ..FeedbackSettings::default()
-                    };
+                    let ModelSettings { network, mut rule, .. } = ModelSettings::images();
+                    if let Rule::Feedback(rule) = &mut rule {
+                        (rule.refresh_every, rule.whiten_input) = (refresh_every, whiten_input);
+                    }
                     let name = if whiten_input { "bpc feedback" } else { "bpc feedback, running" };
                     let work = Work::Feedback { refresh_every, whiten_input };
-                    (name, bpc(Rule::Feedback(rule), 0.003), work)
+                    (name, bpc(rule, network.prior.col_var), work)
                 }
                 BenchRule::Relaxation => {
                     let rule = RelaxationSettings { schedule: SCHEDULE, ..RelaxationSettings::tied() };

@@ -235,4 +235,6 @@ fn a_stream_learns_in_one_pass_and_scores_rows_before_it_learns_them() {
     assert_eq!(sandbox.ok("predict model.safetensors new.csv").lines().count(), 3);
     sandbox.fails("fit wine --stream", 2, &["--stream", "wine"]);
     sandbox.fails("fit long.csv --target y --stream --report page.html", 2, &["--stream", "--report"]);
+    let calibrated = "fit long.csv --target y --stream --set calibration=conformal";
+    sandbox.fails(calibrated, 2, &["--stream", "calibration"]);
 }
