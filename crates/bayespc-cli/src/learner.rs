@@ -4,11 +4,12 @@ use std::time::Instant;
 
 use anyhow::Result;
 use bayespc::data::{Dataset, one_hot};
+use bayespc::heads::HeadSettings;
 use bayespc::learners::{
     Backprop, BackpropSettings, BayesByBackprop, BayesByBackpropSettings, Learner, PredictiveCoding,
     PredictiveCodingSettings, RandomFeatures, RandomFeaturesSettings,
 };
-use bayespc::model::{ModelSettings, Unwatched};
+use bayespc::model::{InputScaling, ModelSettings, Unwatched};
 use bayespc::prediction::Method;
 use bayespc::scaling::Standardiser;
 use bayespc::training::{self, Silent, TrainingSettings};
@@ -59,9 +60,13 @@ impl LearnerArg {
         }
     }
 
-    /// What the learner needs instead of the settings of Bayesian predictive coding: Bayes by backprop
-    /// learns slowly, in batches of 100, and is read by 20 draws, as in the paper.
+    /// What the learner needs instead of the settings of Bayesian predictive coding: the baselines know constant
+    /// noise alone, and Bayes by backprop learns slowly, in batches of 100, and is read by 20 draws, as in the
+    /// paper.
     pub fn defaults(self, mut settings: ModelSettings) -> ModelSettings {
+        if self != Self::Bpc {
+            settings.network.head = HeadSettings::default();
+        }
         if self == Self::Bbb {
             settings.training.epochs = 500;
             settings.training.batch_size = Some(100);
@@ -121,7 +126,10 @@ fn train_learner<L: Learner<f64> + Clone>(
     start_learner: impl FnOnce(usize, usize) -> bayespc::Result<L>,
 ) -> Result<Timed> {
     let start = Instant::now();
-    let input_scaling = Standardiser::fit(parts.train.features.as_ref())?;
+    let input_scaling = match settings.input_scaling {
+        InputScaling::Features => Standardiser::fit(parts.train.features.as_ref())?,
+        InputScaling::Whole => Standardiser::fit_whole(parts.train.features.as_ref(), None)?,
+    };
     let input = input_scaling.apply(parts.train.features.as_ref())?;
     let (target_scaling, target): (Standardiser, Mat<f64>) = match &parts.train.targets {
         Targets::Regression(values) => {
@@ -152,4 +160,19 @@ fn train_learner<L: Learner<f64> + Clone>(
         seconds_fit,
         seconds_predict: start.elapsed().as_secs_f64(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn baselines_have_constant_noise_even_where_images_ask_for_logits() {
+        let images = ModelSettings::images();
+        assert_eq!(LearnerArg::Bpc.defaults(images.clone()), images);
+        assert_ne!(images.network.head, HeadSettings::default());
+        for learner in [LearnerArg::Pc, LearnerArg::Backprop, LearnerArg::Bbb] {
+            assert_eq!(learner.defaults(images.clone()).network.head, HeadSettings::default());
+        }
+    }
 }

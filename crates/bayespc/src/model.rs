@@ -283,7 +283,7 @@ impl Model {
         let target: Vec<T> = targets.scaled(&self.target_scaling)?;
         let input: Vec<T> = self.input_scaling.apply_packed(input)?;
         let data = self.dataset(&input, &target, weights)?;
-        let shared = SharedProgress::new(progress, self.settings.members);
+        let shared = SharedProgress::new(progress, &self.settings);
         (0..self.settings.members)
             .into_par_iter()
             .map(|m| {
@@ -292,8 +292,9 @@ impl Model {
                     Some(member) => member.learner(&self.settings.rule)?,
                     None => self.new_learner::<T>(m)?,
                 };
-                let training = TrainingSettings { seed, ..self.settings.training.clone() };
-                let report = training::fit(&mut learner, &data, &training, &mut &shared)?;
+                let epochs = self.settings.epochs_of(m);
+                let training = TrainingSettings { seed, epochs, ..self.settings.training.clone() };
+                let report = training::fit(&mut learner, &data, &training, &mut shared.of_member(epochs))?;
                 Ok((Member::of(learner)?, report))
             })
             .collect()
@@ -564,30 +565,43 @@ struct SharedProgress<'a> {
     progress: Mutex<&'a mut dyn Progress>,
     done: AtomicU64,
     stopped: AtomicBool,
-    members: u64,
+    /// Of all members together.
+    epochs: usize,
+}
+
+/// What one member reports to.
+struct MemberProgress<'a, 'b> {
+    shared: &'b SharedProgress<'a>,
+    epochs: usize,
 }
 
 impl<'a> SharedProgress<'a> {
-    fn new(progress: &'a mut dyn Progress, members: usize) -> Self {
+    fn new(progress: &'a mut dyn Progress, settings: &ModelSettings) -> Self {
         Self {
             progress: Mutex::new(progress),
             done: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
-            members: members as u64,
+            epochs: (0..settings.members).map(|m| settings.epochs_of(m)).sum(),
         }
+    }
+
+    fn of_member(&self, epochs: usize) -> MemberProgress<'a, '_> {
+        MemberProgress { shared: self, epochs }
     }
 }
 
-impl<T: Real> Observer<T> for &SharedProgress<'_> {
+impl<T: Real> Observer<T> for MemberProgress<'_, '_> {
     fn step(&mut self, _done: u64, planned: u64) -> Control {
-        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        let shared = self.shared;
+        let done = shared.done.fetch_add(1, Ordering::Relaxed) + 1;
+        let planned = planned / self.epochs.max(1) as u64 * shared.epochs as u64;
         // Whoever finds the lock free reports; the others go on learning.
-        if let Ok(mut progress) = self.progress.try_lock()
-            && progress.update(done, planned * self.members) == Control::Stop
+        if let Ok(mut progress) = shared.progress.try_lock()
+            && progress.update(done, planned) == Control::Stop
         {
-            self.stopped.store(true, Ordering::Relaxed);
+            shared.stopped.store(true, Ordering::Relaxed);
         }
-        if self.stopped.load(Ordering::Relaxed) { Control::Stop } else { Control::Continue }
+        if shared.stopped.load(Ordering::Relaxed) { Control::Stop } else { Control::Continue }
     }
 }
 

@@ -127,6 +127,13 @@ impl ModelSettings {
         self.variants.get(m.checked_rem(self.variants.len())?)
     }
 
+    /// Epochs of member `m`: at least one, unless the settings ask for none.
+    pub fn epochs_of(&self, m: usize) -> usize {
+        let length = self.variant(m).map_or(1.0, |variant| variant.length);
+        let epochs = self.training.epochs;
+        ((epochs as f64 * length).round() as usize).max(epochs.min(1))
+    }
+
     /// Shape, prior, activation and head of member `m`.
     pub fn network_of(&self, m: usize) -> NetworkSettings {
         let mut network = self.network.clone();
@@ -153,6 +160,9 @@ pub struct Variant {
     /// probabilities.
     #[serde(default = "one")]
     pub temperature: f64,
+    /// Share of the epochs of training.
+    #[serde(default = "one")]
+    pub length: f64,
 }
 
 fn one() -> f64 {
@@ -161,11 +171,14 @@ fn one() -> f64 {
 
 impl Variant {
     fn validate(&self) -> Result<()> {
-        for (name, value) in [("variants.col_var", self.col_var), ("variants.temperature", self.temperature)]
-        {
+        let positive = [("variants.col_var", self.col_var), ("variants.temperature", self.temperature)];
+        for (name, value) in positive {
             if !(value.is_finite() && value > 0.0) {
                 return Err(Error::Setting { name, value, must_be: "positive and finite" });
             }
+        }
+        if !(self.length > 0.0 && self.length <= 1.0) {
+            return Err(Error::Setting { name: "variants.length", value: self.length, must_be: "in (0, 1]" });
         }
         self.head.validate()
     }

@@ -1,5 +1,5 @@
-//! Choosing the members of an ensemble from training data: their prior scales, activations and noise models,
-//! and the temperatures of their class probabilities.
+//! Choosing the members of an ensemble from training data: their prior scales, activations, noise models and lengths
+//! of training, and the temperatures of their class probabilities.
 //!
 //! V⁰ is the one setting that matters: too wide overfits, too narrow underfits. Every candidate trains on four
 //! fifths of the samples (at most [`SearchSettings::max_rows`] of them, so that the cost is bounded) and predicts
@@ -13,12 +13,15 @@
 //! The second term is the log density of the best constant noise around the mixture's mean: without it a
 //! candidate that is wrong but knows it would win over one that is right. Classes are scored by the first alone.
 //! A single hold-out density would also prefer what does well alone; wide priors do badly alone and best together.
+//!
+//! All candidates train for a short time; the kinds that were picked most train again for longer, and members are
+//! picked from all. Short and long training differ as priors do, and some data want one, some the other.
 
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::calibration::{self, best_temperature};
+use crate::calibration::{self, Calibration, best_temperature};
 use crate::error::{Error, Result};
 use crate::heads::{Categorical, HeadSettings, VarianceNode};
 use crate::hold_out::{HoldOut, Selected};
@@ -30,6 +33,9 @@ use crate::real::Real;
 
 /// Fewer samples than this cannot choose anything.
 const MIN_ROWS: usize = 20;
+
+/// Shares of the epochs below this number are not tried: so short a training tells nothing about a longer one.
+const MIN_EPOCHS: f64 = 25.0;
 
 /// Stream of the seed that holds samples out.
 const HOLD_OUT_STREAM: u64 = 3;
@@ -65,6 +71,12 @@ pub struct SearchSettings {
     pub rounds: usize,
     /// Networks a candidate trains per division, if the ensemble has as many.
     pub networks: usize,
+    /// Shares of the epochs: all candidates train for the first, the finalists for each of the others as well.
+    pub lengths: Vec<f64>,
+    /// Candidates that train for more than one length.
+    pub finalists: usize,
+    /// Steps the final training of a member takes at most, whatever the length.
+    pub max_steps: u64,
 }
 
 impl Default for SearchSettings {
@@ -77,6 +89,9 @@ impl Default for SearchSettings {
             max_rows: 2000,
             rounds: 2,
             networks: 1,
+            lengths: vec![0.25, 1.0],
+            finalists: 2,
+            max_steps: 30_000,
         }
     }
 }
@@ -94,12 +109,27 @@ impl SearchSettings {
             let (name, value) = ("search.fraction", self.fraction);
             return Err(Error::Setting { name, value, must_be: "between 0 and 1" });
         }
+        if self.lengths.is_empty() {
+            return Err(Error::Empty { what: "the list search.lengths" });
+        }
+        if let Some(&value) = self.lengths.iter().find(|v| !(**v > 0.0 && **v <= 1.0)) {
+            return Err(Error::Setting { name: "search.lengths", value, must_be: "in (0, 1]" });
+        }
         for (name, count) in [("search.rounds", self.rounds), ("search.networks", self.networks)] {
             if count == 0 {
                 return Err(Error::Setting { name, value: 0.0, must_be: "at least 1" });
             }
         }
         Ok(())
+    }
+}
+
+impl SearchSettings {
+    /// The shares of so many epochs that are long enough to try, or else all of them.
+    fn lengths_of(&self, epochs: usize) -> Vec<f64> {
+        let enough = |length: &f64| length * epochs as f64 >= MIN_EPOCHS;
+        let lengths: Vec<f64> = self.lengths.iter().copied().filter(enough).collect();
+        if lengths.is_empty() { vec![1.0] } else { lengths }
     }
 }
 
@@ -112,6 +142,8 @@ pub struct Candidate {
     pub activation: Activation,
     /// Its head.
     pub head: HeadSettings,
+    /// Share of the epochs.
+    pub length: f64,
     /// Mean log density of the held-out samples by this candidate alone; none if it could not be trained.
     pub density: Option<f64>,
     /// Members of the final ensemble that are of its kind.
@@ -145,7 +177,6 @@ pub fn choose<S: Real>(
     if n < MIN_ROWS || held_out == 0 || held_out == n || targets.len() != input.ncols() {
         return Ok(Choice { settings: settings.clone(), candidates: Vec::new(), warning: None });
     }
-    let variants = variants(&targets, settings, search);
     let networks = search.networks.min(settings.members.max(1));
     let hold_outs: Vec<HoldOut<S>> = (0..search.rounds as u64)
         .map(|round| {
@@ -153,25 +184,36 @@ pub fn choose<S: Real>(
             HoldOut::new(input, &targets, weights, place, (n, held_out))
         })
         .collect();
-    let trials: Vec<(usize, usize)> =
-        (0..variants.len()).flat_map(|c| (0..hold_outs.len()).map(move |h| (c, h))).collect();
-    let predictions: Vec<Option<Predictive>> = trials
-        .into_par_iter()
-        // A candidate that cannot be trained is out of the race; the final fit reports what is wrong.
-        .map(|(c, h)| hold_outs[h].predict(&trial(settings, &variants[c], networks)).ok())
-        .collect();
-    let keep_temperature = settings.temperature != 1.0;
-    let judged: Vec<Option<Judged>> = predictions
-        .chunks(hold_outs.len())
-        .map(|rounds| Judged::of(rounds, &hold_outs, keep_temperature))
-        .collect();
-    let picked = picked(&judged, settings.members);
+    let lengths = search.lengths_of(settings.training.epochs);
+    let mut variants = variants(&targets, settings, search, lengths[0]);
+    let (mut predictions, mut judged, mut picked) = (Vec::new(), Vec::new(), Vec::new());
+    for (i, &length) in lengths.iter().enumerate() {
+        if i > 0 {
+            // Longer ones are tried of those kinds that already help most.
+            variants.extend(finalists(&picked, &variants, search.finalists, length));
+        }
+        let from = judged.len();
+        let trials: Vec<(usize, usize)> =
+            (from..variants.len()).flat_map(|c| (0..hold_outs.len()).map(move |h| (c, h))).collect();
+        let new: Vec<Option<Predictive>> = trials
+            .into_par_iter()
+            // A candidate that cannot be trained is out of the race; the final fit reports what is wrong.
+            .map(|(c, h)| hold_outs[h].predict(&trial(settings, &variants[c], networks)).ok())
+            .collect();
+        let keep_temperature = settings.temperature != 1.0;
+        judged.extend(
+            new.chunks(hold_outs.len()).map(|rounds| Judged::of(rounds, &hold_outs, keep_temperature)),
+        );
+        predictions.extend(new);
+        picked = pick(&judged, settings.members);
+    }
     let temperature = |c: usize| judged[c].as_ref().map_or(1.0, |judged| judged.temperature);
     let candidates = (0..variants.len())
         .map(|c| Candidate {
             col_var: variants[c].col_var,
             activation: variants[c].activation,
             head: variants[c].head.clone(),
+            length: variants[c].length,
             density: judged[c].as_ref().map(Judged::density),
             members: picked.iter().filter(|&&p| p == c).count(),
             temperature: temperature(c),
@@ -183,7 +225,12 @@ pub fn choose<S: Real>(
         chosen.network.prior.col_var = variants[first].col_var;
         chosen.network.activation = variants[first].activation;
         chosen.network.head = variants[first].head.clone();
-        let variant = |&c: &usize| Variant { temperature: temperature(c), ..variants[c].clone() };
+        let longest = longest(input.ncols(), settings, search.max_steps);
+        let variant = |&c: &usize| Variant {
+            temperature: temperature(c),
+            length: variants[c].length.min(longest),
+            ..variants[c].clone()
+        };
         chosen.variants = picked.iter().map(variant).collect();
     }
     Ok(Choice { settings: chosen, candidates, warning })
@@ -238,7 +285,12 @@ pub fn choose_and_fit<S: Real>(
 }
 
 /// Every combination of prior and head to try.
-fn variants(targets: &Targets<'_>, settings: &ModelSettings, search: &SearchSettings) -> Vec<Variant> {
+fn variants(
+    targets: &Targets<'_>,
+    settings: &ModelSettings,
+    search: &SearchSettings,
+    length: f64,
+) -> Vec<Variant> {
     let own = settings.network.activation;
     let activations = if search.activations.contains(&own) { &search.activations[..] } else { &[own] };
     let mut heads = vec![settings.network.head.clone()];
@@ -253,16 +305,41 @@ fn variants(targets: &Targets<'_>, settings: &ModelSettings, search: &SearchSett
     for head in &heads {
         for &activation in activations {
             for &col_var in &search.col_vars {
-                variants.push(Variant { col_var, activation, head: head.clone(), temperature: 1.0 });
+                variants.push(Variant { col_var, activation, head: head.clone(), temperature: 1.0, length });
             }
         }
     }
     variants
 }
 
-/// Settings that try a candidate.
+/// The kinds that were picked most often, trained for another length.
+fn finalists(picked: &[usize], variants: &[Variant], count: usize, length: f64) -> Vec<Variant> {
+    let mut votes: Vec<(usize, usize)> = Vec::new();
+    for &c in picked {
+        match votes.iter_mut().find(|(kind, _)| *kind == c) {
+            Some((_, votes)) => *votes += 1,
+            None => votes.push((c, 1)),
+        }
+    }
+    // Stable: among equals the one that was picked first.
+    votes.sort_by_key(|&(_, votes)| std::cmp::Reverse(votes));
+    votes.iter().take(count).map(|&(c, _)| Variant { length, ..variants[c].clone() }).collect()
+}
+
+/// The factor on the epochs at which training on `n` samples takes so many steps.
+fn longest(n: usize, settings: &ModelSettings, max_steps: u64) -> f64 {
+    let batches = n / settings.training.batch_size.unwrap_or(n).clamp(1, n);
+    max_steps as f64 / (batches * settings.training.epochs).max(1) as f64
+}
+
+/// Settings that try a candidate. What is held out here is for choosing, not for calibration.
 fn trial(settings: &ModelSettings, variant: &Variant, networks: usize) -> ModelSettings {
-    ModelSettings { members: networks, variants: vec![variant.clone()], ..settings.clone() }
+    ModelSettings {
+        members: networks,
+        variants: vec![variant.clone()],
+        calibration: Calibration::None,
+        ..settings.clone()
+    }
 }
 
 /// How one candidate predicts the held-out samples of all rounds.
@@ -337,7 +414,7 @@ impl Judged {
 }
 
 /// The members of the ensemble, one greedy choice after the other; among equals the first.
-fn picked(judged: &[Option<Judged>], members: usize) -> Vec<usize> {
+fn pick(judged: &[Option<Judged>], members: usize) -> Vec<usize> {
     let mut picked = Vec::new();
     for _ in 0..members {
         let mut best: Option<(f64, usize)> = None;
@@ -485,7 +562,7 @@ mod tests {
     #[test]
     fn members_are_picked_for_what_they_add_and_failures_never() {
         // Alone the middling one is best; with it either specialist; then the other one.
-        let order = picked(&three(), 3);
+        let order = pick(&three(), 3);
         assert_eq!(order[0], 3);
         assert_eq!(
             {
@@ -495,7 +572,7 @@ mod tests {
             },
             [0, 2]
         );
-        assert!(picked(&[None], 2).is_empty());
+        assert!(pick(&[None], 2).is_empty());
     }
 
     #[test]
@@ -531,6 +608,48 @@ mod tests {
         assert_eq!(tried.len(), 12);
         let chosen = model.settings().network.prior.col_var;
         assert!(tried.iter().any(|candidate| candidate["col_var"] == chosen));
+    }
+
+    #[test]
+    fn the_kinds_picked_most_train_for_every_length_and_members_for_no_more_than_is_allowed() {
+        let (x, y) = task(1, 0.05);
+        let mut settings = ModelSettings { members: 3, ..ModelSettings::default() };
+        settings.training.epochs = 60;
+        let search = SearchSettings {
+            activations: vec![],
+            noise: false,
+            rounds: 1,
+            lengths: vec![0.5, 1.0],
+            ..SearchSettings::default()
+        };
+        let targets = Targets::Values(y.as_ref());
+        let choice = choose(x.as_ref(), targets, None, &settings, &search).unwrap();
+        let lengths: Vec<f64> = choice.candidates.iter().map(|candidate| candidate.length).collect();
+        assert_eq!(lengths[..3], [0.5; 3]);
+        assert!((1..=2).contains(&lengths[3..].len()) && lengths[3..].iter().all(|&length| length == 1.0));
+
+        // 120 samples are 3 batches of 32: 30 steps are 10 epochs.
+        let short = SearchSettings { max_steps: 30, ..search };
+        let choice = choose(x.as_ref(), targets, None, &settings, &short).unwrap();
+        assert!((0..3).all(|m| choice.settings.epochs_of(m) == 10));
+
+        let lengths = |epochs| SearchSettings::default().lengths_of(epochs);
+        assert_eq!((lengths(200), lengths(50), lengths(3)), (vec![0.25, 1.0], vec![1.0], vec![1.0]));
+    }
+
+    #[test]
+    fn finalists_are_the_kinds_with_most_votes_and_among_equals_the_first() {
+        let kind = |col_var| Variant {
+            col_var,
+            activation: Activation::Relu,
+            head: HeadSettings::default(),
+            temperature: 1.0,
+            length: 0.5,
+        };
+        let kinds = [kind(1.0), kind(2.0), kind(3.0), kind(4.0)];
+        let found = finalists(&[3, 0, 2, 0, 1], &kinds, 2, 1.0);
+        let found: Vec<(f64, f64)> = found.iter().map(|kind| (kind.col_var, kind.length)).collect();
+        assert_eq!(found, [(1.0, 1.0), (4.0, 1.0)]);
     }
 
     #[test]

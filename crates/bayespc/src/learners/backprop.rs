@@ -18,6 +18,7 @@ use crate::data::Dataset;
 use crate::error::Result;
 use crate::network::{NetworkSettings, PointNetwork};
 use crate::optim::{Descent, Optimiser};
+use crate::parallel::splits_batch;
 use crate::prediction::{Method, Predictive};
 use crate::real::Real;
 
@@ -83,6 +84,10 @@ impl<T: Real> Backprop<T> {
 impl<T: Real> Learner<T> for Backprop<T> {
     fn name(&self) -> &'static str {
         "backprop"
+    }
+
+    fn splits_batch(&self, n: usize) -> bool {
+        splits_batch(self.network.n_weights(), n)
     }
 
     fn learn(&mut self, batch: &Dataset<'_, T>, _step: &Step, _rng: &mut dyn Rng) -> Result<f64> {

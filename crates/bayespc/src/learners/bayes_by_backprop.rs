@@ -24,6 +24,7 @@ use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::network::{Activation, NetworkSettings, PointNetwork};
 use crate::optim::{Descent, Optimiser};
+use crate::parallel::splits_batch;
 use crate::real::Real;
 
 /// log s below which a fit counts as exact: a thousandth of a standardised target.
@@ -305,6 +306,10 @@ fn draw<T: Real>(
 impl<T: Real> Learner<T> for BayesByBackprop<T> {
     fn name(&self) -> &'static str {
         "bayes-by-backprop"
+    }
+
+    fn splits_batch(&self, n: usize) -> bool {
+        splits_batch(self.network.n_weights(), n)
     }
 
     fn learn(&mut self, batch: &Dataset<'_, T>, step: &Step, rng: &mut dyn Rng) -> Result<f64> {

@@ -22,6 +22,7 @@ use crate::inference::{ActivityOptimiser, Clamp, HiddenPrecision, RelaxationSett
 use crate::linalg::product_into;
 use crate::network::{Activities, Expectations, NetworkSettings, PointNetwork};
 use crate::optim::{Descent, Optimiser};
+use crate::parallel::splits_batch;
 use crate::prediction::{Method, Predictive};
 use crate::real::Real;
 
@@ -142,11 +143,10 @@ impl<T: Real> PredictiveCoding<T> {
         }
         self.squared_error = 0.0;
         let weights = &self.network.weights;
-        let n_weights = weights.iter().map(|w| w.nrows() * w.ncols()).sum();
         for_each_chunk(
             &mut self.workers,
             batch.len(),
-            n_weights,
+            self.network.n_weights(),
             || Worker { gradients: zeros_like(weights), squared_error: 0.0 },
             |worker, start, n| worker.run(&relaxer, batch, start, n),
             |worker| {
@@ -220,6 +220,10 @@ fn errors<T: Real>(relaxer: &Relaxer<T>, activities: &Activities<T>, l: usize) -
 impl<T: Real> Learner<T> for PredictiveCoding<T> {
     fn name(&self) -> &'static str {
         "predictive-coding"
+    }
+
+    fn splits_batch(&self, n: usize) -> bool {
+        splits_batch(self.network.n_weights(), n)
     }
 
     fn learn(&mut self, batch: &Dataset<'_, T>, _step: &Step, _rng: &mut dyn Rng) -> Result<f64> {

@@ -39,6 +39,11 @@ pub struct PointNetwork<T: Real> {
 }
 
 impl<T: Real> PointNetwork<T> {
+    /// Number of weights, biases included.
+    pub fn n_weights(&self) -> usize {
+        self.weights.iter().map(|w| w.nrows() * w.ncols()).sum()
+    }
+
     /// Width of the input.
     pub fn d_input(&self) -> usize {
         self.weights[0].ncols() - 1
