@@ -141,11 +141,11 @@ impl<T: Real> NaturalGradient<T> {
                 }
             },
             || {
-                let pairs = others.iter_mut().zip(states).enumerate().map(|(i, pair)| (first + i, pair));
+                let mut pairs = others.iter_mut().zip(states).enumerate().map(|(i, pair)| (first + i, pair));
                 if parallel {
                     pairs.collect::<Vec<_>>().into_par_iter().try_for_each(learn)
                 } else {
-                    pairs.map(learn).collect()
+                    pairs.try_for_each(learn)
                 }
             },
         );
@@ -163,12 +163,11 @@ impl<T: Real> NaturalGradient<T> {
             if state.pull > 0.0 {
                 state.absorb(layer);
                 layer.refactor()?;
-                match &state.noise {
-                    None => layer.pull_to_prior(state.pull),
-                    Some(_) => {
-                        let nothing = Mat::zeros(layer.d_post(), layer.d_pre());
-                        layer.step_with_noise(&nothing, state.pull);
-                    }
+                if state.noise.is_some() {
+                    let nothing = Mat::zeros(layer.d_post(), layer.d_pre());
+                    layer.step_with_noise(&nothing, state.pull);
+                } else {
+                    layer.pull_to_prior(state.pull);
                 }
                 state.pull = 0.0;
                 state.col_cov = Mat::new();
@@ -559,7 +558,8 @@ mod tests {
                     Mat::from_fn(2, 7, |_, _| rng.random_range(-2.0..2.0)).as_ref(),
                 );
                 let plain = Mat::from_fn(5, 7, |_, _| rng.random_range(-1.0..1.0));
-                let weights: Vec<f64> = (0..7).map(|j| if weighted { (j % 3) as f64 } else { 1.0 }).collect();
+                let weights: Vec<f64> =
+                    (0..7).map(|j| if weighted { f64::from(j % 3) } else { 1.0 }).collect();
                 // A weight counts a sample again: statistics of samples times its root.
                 let post = layer.mean() * &pre + &plain;
                 let rooted = |m: &Mat<f64>| Mat::from_fn(m.nrows(), 7, |i, j| m[(i, j)] * weights[j].sqrt());

@@ -379,7 +379,7 @@ fn every_rule_learns_from_weight_two_as_from_a_sample_seen_twice() {
 fn relaxation_by_natural_gradient_is_the_blended_conjugate_update_while_factors_are_fresh() {
     let mut rng = rng(12);
     let (input, target) = (normal(3, 90, &mut rng), normal(2, 90, &mut rng));
-    let weights: Vec<f64> = (0..90).map(|j| 0.5 + (j % 4) as f64).collect();
+    let weights: Vec<f64> = (0..90).map(|j| 0.5 + f64::from(j % 4)).collect();
     let plain = Dataset::new(input.as_ref(), target.as_ref()).unwrap();
     for presynaptic in [Presynaptic::Forward, Presynaptic::Relaxed] {
         for data in [plain, plain.with_weights(&weights).unwrap()] {
