@@ -16,8 +16,13 @@
 //!               first     with whitened inputs neither Σ φφᵀ nor V: 2ndp for Σ εφᵀ, and every k-th batch d³ for
 //!                         A⁻¹; the rare pull to the prior is not counted
 //!               output    the conjugate update
-//! relaxation    forward, T times the errors and upstream products of layers 2 … L and 2nd_L² for ⟨Σ⁻¹⟩ε,
-//!               the conjugate update of every layer
+//! relaxation    forward, T times the errors and upstream products of layers 2 … L and 2nd_L² for ⟨Σ⁻¹⟩ε, without
+//!               those of hidden layers that the target's error has not reached: it climbs down one layer per step
+//!               hidden    n d(d+1) for Σ εεᵀ,  n p(p+1) for Σ φφᵀ,  2np² for Vφ and 2ndp for Σ ε(Vφ)ᵀ;
+//!                         every k-th batch instead 2ndp for Σ εφᵀ, 2dp² for its product with V, p³ for V
+//!               first     with whitened inputs 2ndp for Σ εφᵀ and n d(d+1) for Σ εεᵀ alone
+//!               output    the conjugate update
+//!               with k = 1 and inputs as they are, the conjugate update of every layer
 //! conjugate     n p(p+1) + 2ndp + n d(d+1) for T,  p³/3 + 2dp² for M = η₂η₁⁻¹
 //! pc            forward, T times the errors and upstream products of layers 2 … L, errors, gradient
 //! ```
@@ -52,6 +57,10 @@ pub enum Work {
     Relaxation {
         /// T.
         steps: usize,
+        /// k.
+        refresh_every: u64,
+        /// The first layer learns from whitened inputs.
+        whiten_input: bool,
     },
 }
 
@@ -71,12 +80,45 @@ impl Shape {
                 let output: f64 = self.layers().skip(self.n_layers() - 1).map(|l| self.conjugate(l)).sum();
                 all + above_first + learned + output
             }
-            Work::Relaxation { steps } => {
+            Work::Relaxation { steps, refresh_every, whiten_input } => {
                 let d_output = self.widths[self.n_layers()] as f64;
                 let step = 2.0 * above_first + 2.0 * self.n() * d_output * d_output;
-                all + steps as f64 * step + self.layers().map(|layer| self.conjugate(layer)).sum::<f64>()
+                if refresh_every == 1 && !whiten_input {
+                    let learned: f64 = self.layers().map(|layer| self.conjugate(layer)).sum();
+                    return all + steps as f64 * step + learned;
+                }
+                let hidden = self.layers().take(self.n_layers() - 1).enumerate();
+                let learned: f64 = hidden
+                    .map(|(l, layer)| self.relaxed_layer(layer, refresh_every, whiten_input && l == 0))
+                    .sum();
+                let output: f64 = self.layers().skip(self.n_layers() - 1).map(|l| self.conjugate(l)).sum();
+                all + steps as f64 * step - self.not_reached(steps) + learned + output
             }
         }
+    }
+
+    /// Products of layers above the first that relaxation leaves out of its first steps: with h hidden layers and
+    /// layer l = 2 … h + 1 counted so, what layer l sends down is zero for h + 1 − l steps, and what it predicts is
+    /// that of the forward pass for h + 2 − l steps, but at least one for the output layer.
+    fn not_reached(&self, steps: usize) -> f64 {
+        let n_hidden = self.n_layers() - 1;
+        let saved = |(i, (d, p)): (usize, (f64, f64))| {
+            let (upstream, errors) = (n_hidden - 1 - i, n_hidden - i);
+            (upstream.min(steps) + errors.min(steps)) as f64 * 2.0 * self.n() * d * p
+        };
+        self.layers().skip(1).enumerate().map(saved).sum()
+    }
+
+    /// Natural-gradient step with its noise, and its share of a refresh.
+    fn relaxed_layer(&self, (d, p): (f64, f64), refresh_every: u64, whitened: bool) -> f64 {
+        let n = self.n();
+        let every_time = n * d * (d + 1.0) + 2.0 * n * d * p;
+        if whitened {
+            return every_time;
+        }
+        let (stale, fresh) = (2.0 * n * p * p, 2.0 * d * p * p + p.powi(3));
+        let share = 1.0 / refresh_every as f64;
+        every_time + n * p * (p + 1.0) + share * fresh + (1.0 - share) * stale
     }
 
     /// Error, natural-gradient step and its share of a refresh.
@@ -158,6 +200,25 @@ mod tests {
         let hidden = 48.0 + 72.0 + 48.0 + 9.0 + 54.0;
         let output = 80.0 + 32.0 + 8.0 + 64.0 / 3.0 + 32.0;
         let steps = 10.0 * (2.0 * 32.0 + 8.0);
-        assert_eq!(tiny().operations(Work::Relaxation { steps: 10 }), 104.0 + steps + (hidden + output));
+        let operations = |refresh_every, whiten_input| {
+            tiny().operations(Work::Relaxation { steps: 10, refresh_every, whiten_input })
+        };
+        assert_eq!(operations(1, false), 104.0 + steps + (hidden + output));
+        // The output's error is known before the first step. Hidden, d = 3 and p = 3: Σεεᵀ 4·3·4, Σεφᵀ 72.
+        let common = 104.0 + (steps - 32.0) + output + 48.0 + 72.0;
+        assert!((operations(4, true) - common).abs() < 1e-9);
+        // Σφφᵀ 4·3·4; fresh 2·3·9 for the product with V and 27 for V, stale 2·4·9 for Vφ.
+        let running = common + 48.0 + 0.25 * (54.0 + 27.0) + 0.75 * 72.0;
+        assert!((operations(4, false) - running).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_first_steps_of_relaxation_leave_out_what_the_error_has_not_reached() {
+        // Three hidden layers: layer 4 predicts nothing new in step 1; layer 3 sends nothing down in step 1 and
+        // predicts nothing new in steps 1 and 2; layer 2 sends nothing in 1 and 2, predicts nothing new in 1 to 3.
+        let shape = Shape { widths: vec![2, 3, 3, 3, 1], batch: 4 };
+        let (hidden, output) = (2.0 * 4.0 * 3.0 * 4.0, 2.0 * 4.0 * 4.0);
+        assert_eq!(shape.not_reached(10), output + (1.0 + 2.0) * hidden + (2.0 + 3.0) * hidden);
+        assert_eq!(shape.not_reached(1), output + 2.0 * hidden + 2.0 * hidden);
     }
 }

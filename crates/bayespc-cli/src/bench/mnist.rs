@@ -152,8 +152,14 @@ fn contestants(args: &BenchArgs) -> Vec<Contestant> {
                     (name, bpc(rule, network.prior.col_var), work)
                 }
                 BenchRule::Relaxation => {
-                    let rule = RelaxationSettings { schedule: SCHEDULE, ..RelaxationSettings::tied() };
-                    let work = Work::Relaxation { steps: rule.steps };
+                    let (refresh_every, whiten_input) = (args.refresh_every, true);
+                    let rule = RelaxationSettings {
+                        schedule: SCHEDULE,
+                        refresh_every,
+                        whiten_input,
+                        ..RelaxationSettings::tied()
+                    };
+                    let work = Work::Relaxation { steps: rule.steps, refresh_every, whiten_input };
                     ("bpc relaxation", bpc(Rule::Relaxation(rule), 0.01), work)
                 }
             })),

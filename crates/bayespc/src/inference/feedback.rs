@@ -19,7 +19,7 @@ use super::feedback_memory::FeedbackMemory;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::heads::Response;
-use crate::learning::Schedule;
+use crate::learning::{ErrorChunk, Schedule};
 use crate::linalg::{inner, product_into};
 use crate::network::{Activities, Layer, Network};
 use crate::parallel::{CHUNK, for_each_if, splits_batch};
@@ -297,6 +297,24 @@ impl<T: Real> Feedback<T> {
                 }
             }
         });
+    }
+}
+
+impl<T: Real> ErrorChunk<T> for FeedbackChunk<T> {
+    fn n_samples(&self) -> usize {
+        self.len()
+    }
+
+    fn presynaptic(&self, l: usize) -> &Mat<T> {
+        &self.activities.pre[l]
+    }
+
+    fn error(&self, l: usize) -> &Mat<T> {
+        &self.errors[l]
+    }
+
+    fn sample_weights(&self) -> Option<&[f64]> {
+        self.weights()
     }
 }
 

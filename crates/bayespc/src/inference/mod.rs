@@ -7,6 +7,8 @@ mod feedback_memory;
 mod generative;
 mod optimiser;
 mod relaxation;
+mod relaxed_batch;
+mod relaxing_layers;
 
 pub use clamp::Clamp;
 pub use energy::{energies, layer_energies};
@@ -16,3 +18,4 @@ pub use optimiser::ActivityOptimiser;
 pub use relaxation::{
     HiddenPrecision, Presynaptic, RelaxationReport, RelaxationSettings, Relaxer, Stop, Sweep,
 };
+pub(crate) use relaxed_batch::RelaxedBatch;

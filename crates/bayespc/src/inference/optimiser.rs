@@ -79,6 +79,12 @@ impl<T: Real> ActivityState<T> {
         Self { first: Mat::zeros(rows, columns), second: Mat::zeros(rows, columns) }
     }
 
+    /// Forget the batch before.
+    pub fn clear(&mut self) {
+        self.first.fill(T::zero());
+        self.second.fill(T::zero());
+    }
+
     /// Turn the gradient into the step to subtract, for step number t = 1, 2, …
     pub fn step(&mut self, optimiser: ActivityOptimiser, gradient: &mut Mat<T>, rate: f64, t: usize) {
         let alpha = T::lit(rate);

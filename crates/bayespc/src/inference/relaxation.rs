@@ -72,8 +72,13 @@ pub struct RelaxationSettings {
     pub weight_uncertainty: f64,
     /// Scale batch statistics by N/|B|, so that the posterior represents N samples.
     pub scale_batches: bool,
-    /// κ_t of mini-batches; a full batch always has κ = 1.
+    /// κ_t of mini-batches; a full batch always has κ = 1, unless inputs are whitened.
     pub schedule: Schedule,
+    /// k: batches between two refreshes of the hidden layers' V_l and Ψ_l. At 1 every step is exact.
+    pub refresh_every: u64,
+    /// Learn the first layer in coordinates where its column precision, known from all the data beforehand, is
+    /// the identity: for wide inputs, and for data that are all there. A stream does not use it.
+    pub whiten_input: bool,
 }
 
 impl Default for RelaxationSettings {
@@ -97,6 +102,8 @@ impl RelaxationSettings {
             weight_uncertainty: 1.0,
             scale_batches: false,
             schedule: Schedule::Power { exponent: 0.25, delay: 0.0 },
+            refresh_every: 1,
+            whiten_input: false,
         }
     }
 
@@ -149,6 +156,21 @@ impl RelaxationSettings {
                 });
             }
             _ => {}
+        }
+        if self.refresh_every == 0 {
+            return Err(Error::Setting {
+                name: "relaxation.refresh_every",
+                value: 0.0,
+                must_be: "at least 1",
+            });
+        }
+        // Without the scale η₁ remembers single batches: neither an old one nor that of all data stands for it.
+        let unscaled = "relaxation.scale_batches = false";
+        if self.refresh_every > 1 && !self.scale_batches {
+            return Err(Error::Conflict { first: "relaxation.refresh_every > 1", second: unscaled });
+        }
+        if self.whiten_input && !self.scale_batches {
+            return Err(Error::Conflict { first: "relaxation.whiten_input", second: unscaled });
         }
         self.schedule.validate()
     }

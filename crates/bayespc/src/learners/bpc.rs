@@ -10,8 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::{Learner, Step};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::inference::{Clamp, Feedback, FeedbackSettings, Presynaptic, RelaxationSettings, Relaxer};
-use crate::learning::{self, Blend, FreeEnergy, Hebbian, NaturalGradient};
+use crate::inference::{
+    Clamp, Feedback, FeedbackSettings, Presynaptic, RelaxationSettings, RelaxedBatch, Relaxer,
+};
+use crate::learning::{self, Blend, ErrorChunk, FreeEnergy, Hebbian, NaturalGradient};
 use crate::network::{Activities, Network, PointNetwork};
 use crate::parallel::{CHUNK, join_if, splits_batch};
 use crate::prediction::{self, Method, Predictive};
@@ -49,6 +51,7 @@ pub struct Bpc<T: Real> {
     network: Network<T>,
     rule: Rule,
     feedback: Feedback<T>,
+    relaxed: RelaxedBatch<T>,
     hebbian: Hebbian,
     natural_gradient: NaturalGradient<T>,
 }
@@ -72,7 +75,11 @@ impl<T: Real> Bpc<T> {
                 Rule::Feedback(_) => Hebbian::of_output(&network),
                 Rule::Relaxation(_) => Hebbian::new(&network),
             },
-            natural_gradient: NaturalGradient::new(&network),
+            natural_gradient: match rule {
+                Rule::Feedback(_) => NaturalGradient::new(&network),
+                Rule::Relaxation(_) => NaturalGradient::with_noise(&network),
+            },
+            relaxed: RelaxedBatch::default(),
             network,
             rule,
         })
@@ -175,6 +182,50 @@ impl<T: Real> Bpc<T> {
         step: &Step,
         settings: &RelaxationSettings,
     ) -> Result<f64> {
+        if self.natural_gradient.is_whitened() {
+            if batch.has_missing() {
+                return Err(Error::Conflict { first: "relaxation.whiten_input", second: "missing values" });
+            }
+        } else if settings.refresh_every == 1 || step.full_batch || batch.has_missing() {
+            return self.learn_exactly(batch, step, settings);
+        }
+        self.relaxed.infer(&self.network, batch, settings)?;
+        let rate = settings.schedule.rate(step.index, step.total);
+        let scale = step.n_total / batch.total_weight();
+        let parallel = self.splits_batch(batch.len());
+        let (hidden, output) = self.network.layers_mut();
+        let (natural_gradient, hebbian, relaxed) =
+            (&mut self.natural_gradient, &mut self.hebbian, &self.relaxed);
+        let learn_hidden = || {
+            let blend = Blend { rate, scale };
+            natural_gradient.step(hidden, relaxed.chunks(), blend, settings.refresh_every, parallel)
+        };
+        let learn_output = || {
+            hebbian.clear_output();
+            for (chunk, response) in
+                relaxed.chunks().iter().zip(std::iter::repeat(relaxed.response()).flatten())
+            {
+                hebbian.accumulate_output(chunk.seen(), response, chunk.first(), chunk.sample_weights());
+            }
+            hebbian.blend_output(output, rate, scale)
+        };
+        let (hidden, output) = join_if(parallel, learn_hidden, learn_output);
+        hidden.and(output)?;
+        if self.natural_gradient.is_fresh() {
+            self.relaxed.forget();
+        }
+        Ok(self.relaxed.squared_error() / (batch.len() * batch.target().nrows()) as f64)
+    }
+
+    /// Every posterior by the conjugate update as it is written, on full batches with κ = 1.
+    fn learn_exactly(
+        &mut self,
+        batch: &Dataset<'_, T>,
+        step: &Step,
+        settings: &RelaxationSettings,
+    ) -> Result<f64> {
+        self.natural_gradient.settle(&mut self.network)?;
+        self.relaxed.forget();
         let relaxer = Relaxer::new(&self.network, settings, batch.has_missing())?;
         let input_var = self.network.settings().input_var;
         let starts: Vec<usize> = (0..batch.len()).step_by(CHUNK).collect();
@@ -233,13 +284,16 @@ impl<T: Real> Learner<T> for Bpc<T> {
     }
 
     fn begin(&mut self, data: &Dataset<'_, T>) -> Result<Option<Mat<T>>> {
-        match &self.rule {
-            Rule::Feedback(settings) if settings.whiten_input && !data.has_missing() => {
-                crate::network::check_input(data.input(), self.network.d_input())?;
-                self.natural_gradient.whiten(&mut self.network, data)
-            }
-            _ => Ok(None),
+        let whiten = match &self.rule {
+            Rule::Feedback(settings) => settings.whiten_input,
+            Rule::Relaxation(settings) => settings.whiten_input,
+        };
+        if !whiten || data.has_missing() {
+            return Ok(None);
         }
+        crate::network::check_input(data.input(), self.network.d_input())?;
+        self.relaxed.forget();
+        self.natural_gradient.whiten(&mut self.network, data)
     }
 
     fn learn(&mut self, batch: &Dataset<'_, T>, step: &Step, _rng: &mut dyn Rng) -> Result<f64> {
@@ -266,7 +320,7 @@ impl<T: Real> Learner<T> for Bpc<T> {
                 self.natural_gradient.settle(&mut self.network)?;
                 learning::finalise(&mut self.network, data, first_is_known)
             }
-            Rule::Relaxation(_) => Ok(()),
+            Rule::Relaxation(_) => self.natural_gradient.settle(&mut self.network),
         }
     }
 

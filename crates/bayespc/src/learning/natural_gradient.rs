@@ -1,6 +1,6 @@
-//! The M-step of hidden layers under the feedback rule, in its natural-gradient form.
+//! The M-step of hidden layers in its natural-gradient form.
 //!
-//! A hidden target is ẑ + ε with ẑ = M φ, so the blended conjugate update moves the mean by the errors alone:
+//! A hidden target is M φ + ε, with ε from the feedback rule or from relaxation, so the blended conjugate update moves the mean by the errors alone:
 //!
 //! ```text
 //! η₁ ← (1−κ) η₁ + κ (V⁰⁻¹ + s Σ φφᵀ)          s = N/|B|
@@ -17,15 +17,18 @@
 //! ```
 //!
 //! Without the divisor a direction of φ never seen before, where V is still the prior's, would be overshot.
+//!
+//! Relaxation learns the noise of hidden layers as well (learning/noise_memory.rs).
 
 use faer::{Accum, Mat};
 use rayon::prelude::*;
 
+use super::error_chunk::{ErrorChunk, total_samples};
+use super::noise_memory::NoiseMemory;
 use super::schedule::refresh_is_due;
 use super::whitening::Whitening;
 use crate::data::Dataset;
 use crate::error::Result;
-use crate::inference::FeedbackChunk;
 use crate::linalg::{inner, product_into, symmetric_product_into};
 use crate::network::{Layer, Network};
 use crate::parallel::{for_each_block_if, join_if};
@@ -66,10 +69,19 @@ pub struct Blend {
 }
 
 impl<T: Real> NaturalGradient<T> {
-    /// Nothing learned yet.
+    /// Nothing learned yet; Ψ of the hidden layers stays as it is.
     pub fn new(network: &Network<T>) -> Self {
         let layers = network.hidden().iter().map(LayerState::new).collect();
         Self { layers, whitening: None, steps: 0, refreshed: 0 }
+    }
+
+    /// Nothing learned yet; Ψ of the hidden layers is learned with their means.
+    pub fn with_noise(network: &Network<T>) -> Self {
+        let mut all = Self::new(network);
+        for (state, layer) in all.layers.iter_mut().zip(network.hidden()) {
+            state.noise = Some(NoiseMemory::new(layer.d_post()));
+        }
+        all
     }
 
     /// Take the first layer to whitened coordinates of `data`, and return the inputs to train on; `None` if
@@ -77,7 +89,8 @@ impl<T: Real> NaturalGradient<T> {
     pub fn whiten(&mut self, network: &mut Network<T>, data: &Dataset<'_, T>) -> Result<Option<Mat<T>>> {
         self.settle(network)?;
         let Some(first) = network.hidden_mut().first_mut() else { return Ok(None) };
-        let (whitening, input) = Whitening::new(first, data)?;
+        let with_noise = self.layers.first().is_some_and(|state| state.noise.is_some());
+        let (whitening, input) = Whitening::new(first, data, with_noise)?;
         self.whitening = Some(whitening);
         Ok(Some(input))
     }
@@ -87,11 +100,16 @@ impl<T: Real> NaturalGradient<T> {
         self.whitening.is_some()
     }
 
+    /// Whether the last step has renewed V and Ψ.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.steps == self.refreshed
+    }
+
     /// Learn from the errors of a batch; V is refreshed if it is `refresh_every` steps old, or young.
-    pub fn step(
+    pub fn step<C: ErrorChunk<T>>(
         &mut self,
         layers: &mut [Layer<T>],
-        chunks: &[FeedbackChunk<T>],
+        chunks: &[C],
         blend: Blend,
         refresh_every: u64,
         parallel: bool,
@@ -117,14 +135,17 @@ impl<T: Real> NaturalGradient<T> {
             || {
                 if let (Some(whitening), [layer]) = (whitening, whitened) {
                     whitening.step(layer, chunks, blend);
+                    if due {
+                        whitening.absorb_noise(layer);
+                    }
                 }
             },
             || {
-                let pairs = others.iter_mut().zip(states).enumerate().map(|(i, pair)| (first + i, pair));
+                let mut pairs = others.iter_mut().zip(states).enumerate().map(|(i, pair)| (first + i, pair));
                 if parallel {
                     pairs.collect::<Vec<_>>().into_par_iter().try_for_each(learn)
                 } else {
-                    pairs.map(learn).collect()
+                    pairs.try_for_each(learn)
                 }
             },
         );
@@ -134,14 +155,21 @@ impl<T: Real> NaturalGradient<T> {
     /// Bring η₁ of every layer up to date and apply the pull to the prior that is still waiting; inputs are
     /// those of the data again.
     pub fn settle(&mut self, network: &mut Network<T>) -> Result<()> {
-        if let (Some(whitening), Some(first)) = (self.whitening.take(), network.hidden_mut().first_mut()) {
+        if let (Some(mut whitening), Some(first)) = (self.whitening.take(), network.hidden_mut().first_mut())
+        {
             whitening.restore(first)?;
         }
         for (layer, state) in network.hidden_mut().iter_mut().zip(&mut self.layers) {
             if state.pull > 0.0 {
                 state.absorb(layer);
                 layer.refactor()?;
-                layer.pull_to_prior(std::mem::take(&mut state.pull));
+                if state.noise.is_some() {
+                    let nothing = Mat::zeros(layer.d_post(), layer.d_pre());
+                    layer.step_with_noise(&nothing, state.pull);
+                } else {
+                    layer.pull_to_prior(state.pull);
+                }
+                state.pull = 0.0;
                 state.col_cov = Mat::new();
             }
         }
@@ -159,7 +187,7 @@ struct LayerState<T: Real> {
     window: Mat<T>,
     used: usize,
     waiting: Vec<Waiting>,
-    /// Σ κ since the last pull to the prior.
+    /// Σ κ since the last pull to the prior; where the noise is learned, 1 − Π (1−κ).
     pull: f64,
     /// φφᵀ of the window, lower triangle.
     outer: Mat<T>,
@@ -168,6 +196,8 @@ struct LayerState<T: Real> {
     /// V φ and κ s ε / (1 + h), per chunk.
     lifted: Vec<Mat<T>>,
     weighted: Vec<Mat<T>>,
+    /// What Ψ⁻¹ has not seen yet, where it is learned.
+    noise: Option<NoiseMemory<T>>,
 }
 
 /// A batch in the window.
@@ -191,12 +221,13 @@ impl<T: Real> LayerState<T> {
             gradient: Mat::zeros(d_post, d_pre),
             lifted: Vec::new(),
             weighted: Vec::new(),
+            noise: None,
         }
     }
 
     /// Keep φ of a batch for η₁.
-    fn record(&mut self, layer: &mut Layer<T>, l: usize, chunks: &[FeedbackChunk<T>], blend: Blend) {
-        let columns: usize = chunks.iter().map(FeedbackChunk::len).sum();
+    fn record<C: ErrorChunk<T>>(&mut self, layer: &mut Layer<T>, l: usize, chunks: &[C], blend: Blend) {
+        let columns = total_samples(chunks);
         if self.used + columns > self.window.ncols() {
             self.absorb(layer);
             if columns > self.window.ncols() {
@@ -205,10 +236,10 @@ impl<T: Real> LayerState<T> {
         }
         let mut count = 0.0;
         for chunk in chunks {
-            let n = chunk.len();
+            let n = chunk.n_samples();
             let mut place = self.window.as_mut().submatrix_mut(0, self.used, layer.d_pre(), n);
-            place.copy_from(&chunk.activities().pre[l]);
-            match chunk.weights() {
+            place.copy_from(chunk.presynaptic(l));
+            match chunk.sample_weights() {
                 None => count += n as f64,
                 Some(weights) => {
                     for (j, &weight) in weights.iter().enumerate() {
@@ -221,10 +252,18 @@ impl<T: Real> LayerState<T> {
             self.used += n;
         }
         self.waiting.push(Waiting { columns, count, blend });
-        self.pull += blend.rate;
+        match &mut self.noise {
+            None => self.pull += blend.rate,
+            Some(noise) => {
+                // Ψ⁻¹ takes the pull as well as M, and must not take more of it than η₁ has taken of V⁰⁻¹.
+                self.pull += (1.0 - self.pull) * blend.rate;
+                noise.fade(blend.rate, blend.scale, count);
+            }
+        }
     }
 
-    /// η₁ ← (1−κ) η₁ + κ (V⁰⁻¹ + s φφᵀ) for every batch that waits, in one product; likewise the count.
+    /// η₁ ← (1−κ) η₁ + κ (V⁰⁻¹ + s φφᵀ) for every batch that waits, in one product; likewise the count
+    /// and the noise.
     fn absorb(&mut self, layer: &mut Layer<T>) {
         let Some(last) = self.waiting.last() else { return };
         let mut keep = 1.0;
@@ -265,38 +304,53 @@ impl<T: Real> LayerState<T> {
             });
         }
         layer.absorb(&self.outer, keep, count);
+        if let Some(noise) = &mut self.noise {
+            noise.flush(layer);
+        }
         self.used = 0;
         self.waiting.clear();
     }
 
     /// A step with V of the new η₁: exact.
-    fn exact_step(
+    fn exact_step<C: ErrorChunk<T>>(
         &mut self,
         layer: &mut Layer<T>,
         l: usize,
-        chunks: &[FeedbackChunk<T>],
+        chunks: &[C],
         blend: Blend,
         keep_col_cov: bool,
     ) -> Result<()> {
+        let alpha = T::lit(blend.rate * blend.scale);
+        if let Some(noise) = &mut self.noise {
+            for chunk in chunks {
+                noise.add(chunk.error(l), chunk.error(l), chunk.sample_weights(), alpha);
+            }
+        }
         self.absorb(layer);
         layer.refactor()?;
-        let alpha = T::lit(blend.rate * blend.scale);
         let (d_pre, d_post) = (layer.d_pre(), layer.d_post());
-        let parallel = d_pre * d_post * chunks.iter().map(FeedbackChunk::len).sum::<usize>() > PARALLEL_FROM;
+        let parallel = d_pre * d_post * total_samples(chunks) > PARALLEL_FROM;
         for_each_block_if(parallel, self.gradient.as_mut(), |start, block| {
             let width = block.ncols();
             let mut accum = Accum::Replace;
             for chunk in chunks {
-                let pre = chunk.activities().pre[l].subrows(start, width);
-                product_into(block.as_mut(), accum, chunk.errors()[l].as_ref(), pre.transpose(), alpha);
+                let pre = chunk.presynaptic(l).subrows(start, width);
+                product_into(block.as_mut(), accum, chunk.error(l).as_ref(), pre.transpose(), alpha);
                 accum = Accum::Add;
             }
         });
+        if keep_col_cov && self.col_cov.nrows() == 0 {
+            self.col_cov = Mat::zeros(padded(d_pre), d_pre);
+        }
+        if self.noise.is_some() {
+            layer.step_with_noise(&self.gradient, std::mem::take(&mut self.pull));
+            if keep_col_cov {
+                layer.col_cov_into(&mut self.col_cov);
+            }
+            return Ok(());
+        }
         let pull = std::mem::take(&mut self.pull);
         if keep_col_cov {
-            if self.col_cov.nrows() == 0 {
-                self.col_cov = Mat::zeros(padded(d_pre), d_pre);
-            }
             layer.step_by_inverse(&mut self.gradient, pull, &mut self.col_cov);
         } else {
             layer.step_by_solve(&self.gradient, pull);
@@ -305,9 +359,9 @@ impl<T: Real> LayerState<T> {
     }
 
     /// A step with V of the last refresh.
-    fn stale_step(&mut self, layer: &mut Layer<T>, l: usize, chunks: &[FeedbackChunk<T>], blend: Blend) {
+    fn stale_step<C: ErrorChunk<T>>(&mut self, layer: &mut Layer<T>, l: usize, chunks: &[C], blend: Blend) {
         let (d_pre, d_post) = (layer.d_pre(), layer.d_post());
-        let sizes = || chunks.iter().map(FeedbackChunk::len);
+        let sizes = || chunks.iter().map(ErrorChunk::n_samples);
         if !self.lifted.iter().map(Mat::ncols).eq(sizes()) {
             self.lifted = sizes().map(|n| Mat::zeros(padded(d_pre), n)).collect();
             self.weighted = sizes().map(|n| Mat::zeros(d_post, n)).collect();
@@ -315,26 +369,31 @@ impl<T: Real> LayerState<T> {
         let alpha = blend.rate * blend.scale;
         let (gain, leverage) = (T::lit(alpha), T::lit(alpha / (1.0 - blend.rate).max(1e-3)));
         let col_cov = self.col_cov.as_ref();
-        let lift = |((chunk, lifted), weighted): ((&FeedbackChunk<T>, &mut Mat<T>), &mut Mat<T>)| {
-            let pre = chunk.activities().pre[l].as_ref();
+        let lift = |((chunk, lifted), weighted): ((&C, &mut Mat<T>), &mut Mat<T>)| {
+            let pre = chunk.presynaptic(l).as_ref();
             product_into(lifted.as_mut(), Accum::Replace, col_cov, pre, T::one());
-            for j in 0..chunk.len() {
-                let weight = chunk.weights().map_or(T::one(), |w| T::lit(w[j]));
+            let error = chunk.error(l);
+            for j in 0..chunk.n_samples() {
+                let weight = chunk.sample_weights().map_or(T::one(), |w| T::lit(w[j]));
                 let height = leverage * weight * inner(pre.subcols(j, 1), lifted.submatrix(0, j, d_pre, 1));
                 let factor = gain / (T::one() + height);
-                let (to, from) = (weighted.col_as_slice_mut(j), chunk.errors()[l].col_as_slice(j));
-                for (to, from) in to.iter_mut().zip(from) {
+                for (to, from) in weighted.col_as_slice_mut(j).iter_mut().zip(error.col_as_slice(j)) {
                     *to = factor * *from;
                 }
             }
         };
         let work = chunks.iter().zip(&mut self.lifted).zip(&mut self.weighted);
-        if chunks.len() > 1 && d_pre * d_pre * chunks[0].len() > PARALLEL_FROM {
+        if chunks.len() > 1 && d_pre * d_pre * chunks[0].n_samples() > PARALLEL_FROM {
             chunks.par_iter().zip(&mut self.lifted).zip(&mut self.weighted).for_each(lift);
         } else {
             work.for_each(lift);
         }
-        let parallel = d_pre * d_post * sizes().sum::<usize>() > PARALLEL_FROM;
+        if let Some(noise) = &mut self.noise {
+            for (chunk, weighted) in chunks.iter().zip(&self.weighted) {
+                noise.add(weighted, chunk.error(l), chunk.sample_weights(), T::one());
+            }
+        }
+        let parallel = d_pre * d_post * total_samples(chunks) > PARALLEL_FROM;
         let (lifted, weighted) = (&self.lifted, &self.weighted);
         layer.nudge(|mean| {
             for_each_block_if(parallel, mean, |start, block| {
@@ -356,7 +415,7 @@ mod tests {
     use super::*;
     use crate::data::Dataset;
     use crate::distributions::SufficientStats;
-    use crate::inference::{Feedback, FeedbackSettings};
+    use crate::inference::{Feedback, FeedbackChunk, FeedbackSettings};
     use crate::network::NetworkSettings;
 
     /// A network with one hidden layer, and three inferred batches for it.
@@ -458,5 +517,100 @@ mod tests {
         let expected = layer.mean() + gradient * inverse * faer::Scale(1.0 - rate);
         state.stale_step(&mut layer, 0, chunks, Blend { rate, scale });
         assert!((layer.mean() - expected).norm_max() < 1e-13);
+    }
+
+    /// Errors as a rule would have left them.
+    struct Known {
+        pre: Mat<f64>,
+        error: Mat<f64>,
+        weights: Option<Vec<f64>>,
+    }
+
+    impl ErrorChunk<f64> for Known {
+        fn n_samples(&self) -> usize {
+            self.pre.ncols()
+        }
+
+        fn presynaptic(&self, _l: usize) -> &Mat<f64> {
+            &self.pre
+        }
+
+        fn error(&self, _l: usize) -> &Mat<f64> {
+            &self.error
+        }
+
+        fn sample_weights(&self) -> Option<&[f64]> {
+            self.weights.as_deref()
+        }
+    }
+
+    #[test]
+    fn with_the_noise_an_exact_step_is_the_whole_conjugate_update() {
+        let (network, _) = setting();
+        let mut rng = rand::rngs::ChaCha8Rng::seed_from_u64(8);
+        for (weighted, keep_col_cov) in [(false, false), (false, true), (true, false), (true, true)] {
+            let mut layer = network.hidden()[0].clone();
+            let mut exact = layer.clone();
+            let mut state = LayerState::new(&layer);
+            state.noise = Some(NoiseMemory::new(5));
+            for blend in BLENDS {
+                let pre = crate::network::with_bias(
+                    Mat::from_fn(2, 7, |_, _| rng.random_range(-2.0..2.0)).as_ref(),
+                );
+                let plain = Mat::from_fn(5, 7, |_, _| rng.random_range(-1.0..1.0));
+                let weights: Vec<f64> =
+                    (0..7).map(|j| if weighted { f64::from(j % 3) } else { 1.0 }).collect();
+                // A weight counts a sample again: statistics of samples times its root.
+                let post = layer.mean() * &pre + &plain;
+                let rooted = |m: &Mat<f64>| Mat::from_fn(m.nrows(), 7, |i, j| m[(i, j)] * weights[j].sqrt());
+                let mut stats = SufficientStats::of(rooted(&pre).as_ref(), rooted(&post).as_ref()).unwrap();
+                stats.count = weights.iter().sum();
+                exact.blend(&stats, blend.rate, blend.scale).unwrap();
+
+                let error = Mat::from_fn(5, 7, |i, j| plain[(i, j)] * weights[j]);
+                let chunk = [Known { pre, error, weights: weighted.then_some(weights) }];
+                state.record(&mut layer, 0, &chunk, blend);
+                state.exact_step(&mut layer, 0, &chunk, blend, keep_col_cov).unwrap();
+
+                let (found, expected) = (layer.posterior().unwrap(), exact.posterior().unwrap());
+                assert!((found.mean() - expected.mean()).norm_max() < 1e-12);
+                let scale = expected.noise().inv_scale().norm_max();
+                let gap = (found.noise().inv_scale() - expected.noise().inv_scale()).norm_max();
+                assert!(gap < 1e-12 * scale, "{gap} beside {scale}");
+                assert_relative_eq!(found.dof(), expected.dof(), max_relative = 1e-14);
+            }
+        }
+    }
+
+    #[test]
+    fn with_one_sample_the_noise_of_a_stale_step_is_exact_but_for_the_pull_to_the_prior() {
+        let (network, batches) = setting();
+        let mut layer = network.hidden()[0].clone();
+        let mut state = LayerState::new(&layer);
+        state.noise = Some(NoiseMemory::new(5));
+        state.record(&mut layer, 0, &batches[0], BLENDS[0]);
+        state.exact_step(&mut layer, 0, &batches[0], BLENDS[0], true).unwrap();
+
+        let pre = Mat::from_fn(3, 1, |i, _| [0.7, -1.2, 1.0][i]);
+        let error = Mat::from_fn(5, 1, |i, _| 0.3 * i as f64 - 0.5);
+        let (rate, scale) = (0.2, 30.0);
+        let before = layer.natural();
+        let inv_scale = layer.posterior().unwrap().noise().inv_scale().to_owned();
+        // α εεᵀ − ΔM η₁ ΔMᵀ, where η₁ has taken the sample but not the prior's share.
+        let alpha = rate * scale;
+        let eta = &before.pre_pre * faer::Scale(1.0 - rate) + &pre * pre.transpose() * faer::Scale(alpha);
+        let direction = &error * pre.transpose() * faer::Scale(alpha);
+        let inverse = crate::linalg::Cholesky::new(eta.as_ref(), "η₁").unwrap().inverse();
+        let expected = inv_scale * faer::Scale(1.0 - rate)
+            + &layer.prior().post_post * faer::Scale(rate)
+            + &error * error.transpose() * faer::Scale(alpha)
+            - &direction * inverse * direction.transpose();
+
+        let chunk = [Known { pre, error, weights: None }];
+        let blend = Blend { rate, scale };
+        state.record(&mut layer, 0, &chunk, blend);
+        state.stale_step(&mut layer, 0, &chunk, blend);
+        state.absorb(&mut layer);
+        assert!((layer.posterior().unwrap().noise().inv_scale() - expected).norm_max() < 1e-12);
     }
 }

@@ -16,17 +16,21 @@
 //! K  = T⁻¹ V⁰⁻¹ T⁻ᵀ diag(I, 1/β)                           the pull to the prior, which has mean 0
 //! ```
 //!
+//! Where the noise is learned, Ψ⁻¹ takes κ s w εεᵀ / (1 + h) of every sample (learning/noise_memory.rs) and, with a
+//! pull of total rate k, k M̃K diag(I, β) (M̃ − k M̃K)ᵀ.
+//!
 //! The pull is applied when enough of it has come together. Inputs are whitened once; weights go back to the
 //! coordinates of the data whenever somebody looks.
 
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 
+use super::error_chunk::{ErrorChunk, total_samples};
 use super::finalise::{add_lower, over_spans};
 use super::natural_gradient::{Blend, PARALLEL_FROM};
+use super::noise_memory::NoiseMemory;
 use crate::data::Dataset;
 use crate::error::Result;
-use crate::inference::FeedbackChunk;
 use crate::linalg::{Cholesky, cast, inner, mirror_lower, product_into, symmetric_product_into};
 use crate::network::Layer;
 use crate::parallel::for_each_block_if;
@@ -51,16 +55,18 @@ pub struct Whitening<T: Real> {
     bias_precision: f64,
     /// K.
     pull: Mat<T>,
-    /// Σ κ since the last pull.
+    /// Σ κ since the last pull; where the noise is learned, 1 − Π (1−κ).
     waiting: f64,
     /// Room for κ s ε / (1 + h), per chunk, and for M̃ K.
     weighted: Vec<Mat<T>>,
     pulled: Mat<T>,
+    /// What Ψ⁻¹ has not seen yet, where it is learned.
+    noise: Option<NoiseMemory<T>>,
 }
 
 impl<T: Real> Whitening<T> {
     /// Whiten `data` for `layer`, take the layer there, and return the inputs to train on.
-    pub fn new(layer: &mut Layer<T>, data: &Dataset<'_, T>) -> Result<(Self, Mat<T>)> {
+    pub fn new(layer: &mut Layer<T>, data: &Dataset<'_, T>, with_noise: bool) -> Result<(Self, Mat<T>)> {
         let (pre_pre, d) = (column_precision(layer, data)?, layer.d_pre() - 1);
         let bias_precision = pre_pre[(d, d)];
         let centre: Vec<f64> = (0..d).map(|i| pre_pre[(i, d)] / bias_precision).collect();
@@ -77,6 +83,7 @@ impl<T: Real> Whitening<T> {
             waiting: 0.0,
             weighted: Vec::new(),
             pulled: Mat::zeros(layer.d_post(), d + 1),
+            noise: with_noise.then(|| NoiseMemory::new(layer.d_post())),
         };
         layer.set_mean(whitening.whitened(layer.mean()).as_ref());
         let input = whitening.whiten(inverse.as_ref(), data.input());
@@ -84,29 +91,49 @@ impl<T: Real> Whitening<T> {
     }
 
     /// Learn from the errors of a batch of whitened inputs.
-    pub fn step(&mut self, layer: &mut Layer<T>, chunks: &[FeedbackChunk<T>], blend: Blend) {
+    pub fn step<C: ErrorChunk<T>>(&mut self, layer: &mut Layer<T>, chunks: &[C], blend: Blend) {
         let d = layer.d_pre() - 1;
-        if !self.weighted.iter().map(Mat::ncols).eq(chunks.iter().map(FeedbackChunk::len)) {
-            self.weighted = chunks.iter().map(|chunk| Mat::zeros(layer.d_post(), chunk.len())).collect();
+        if !self.weighted.iter().map(Mat::ncols).eq(chunks.iter().map(ErrorChunk::n_samples)) {
+            let room = |chunk: &C| Mat::zeros(layer.d_post(), chunk.n_samples());
+            self.weighted = chunks.iter().map(room).collect();
         }
         let alpha = blend.rate * blend.scale;
         let (gain, leverage) = (T::lit(alpha), T::lit(alpha / (1.0 - blend.rate).max(1e-3)));
         let bias_var = T::lit(1.0 / self.bias_precision);
         for (chunk, weighted) in chunks.iter().zip(&mut self.weighted) {
-            let input = chunk.activities().pre[0].subrows(0, d);
-            for j in 0..chunk.len() {
+            let (input, error) = (chunk.presynaptic(0).subrows(0, d), chunk.error(0));
+            for j in 0..chunk.n_samples() {
                 let column = input.subcols(j, 1);
-                let weight = chunk.weights().map_or(T::one(), |w| T::lit(w[j]));
+                let weight = chunk.sample_weights().map_or(T::one(), |w| T::lit(w[j]));
                 let factor = gain / (T::one() + leverage * weight * (inner(column, column) + bias_var));
-                let (to, from) = (weighted.col_as_slice_mut(j), chunk.errors()[0].col_as_slice(j));
-                to.iter_mut().zip(from).for_each(|(to, from)| *to = factor * *from);
+                for (to, from) in weighted.col_as_slice_mut(j).iter_mut().zip(error.col_as_slice(j)) {
+                    *to = factor * *from;
+                }
             }
         }
-        self.waiting += blend.rate;
-        let pull = (self.waiting >= PULL_AT).then(|| std::mem::take(&mut self.waiting));
-        let samples: usize = chunks.iter().map(FeedbackChunk::len).sum();
+        // Ψ⁻¹ takes the pull as well as M, and fades: its share is 1 − Π (1−κ).
+        self.waiting += if self.noise.is_some() { (1.0 - self.waiting) * blend.rate } else { blend.rate };
+        let mut pull = (self.waiting >= PULL_AT).then(|| std::mem::take(&mut self.waiting));
+        let samples = total_samples(chunks);
         let parallel = d * layer.d_post() * samples > PARALLEL_FROM;
+        if let Some(noise) = &mut self.noise {
+            let weight =
+                |chunk: &C| chunk.sample_weights().map_or(chunk.n_samples() as f64, |w| w.iter().sum());
+            noise.fade(blend.rate, blend.scale, chunks.iter().map(weight).sum());
+            for (chunk, weighted) in chunks.iter().zip(&self.weighted) {
+                noise.add(weighted, chunk.error(0), chunk.sample_weights(), T::one());
+            }
+        }
         let mut mean = layer.working_mean_mut();
+        if let (Some(noise), Some(rate)) = (&mut self.noise, pull) {
+            let (from, pull_to) = (mean.as_ref(), &self.pull);
+            for_each_block_if(parallel, self.pulled.as_mut(), |start, block| {
+                let towards = pull_to.subcols(start, block.ncols());
+                product_into(block.as_mut(), Accum::Replace, from, towards, T::one());
+            });
+            learn_pull(noise, mean.as_mut(), &mut self.pulled, rate, self.bias_precision);
+            pull = None;
+        }
         if pull.is_some() {
             self.pulled.copy_from(&mean);
         }
@@ -121,7 +148,7 @@ impl<T: Real> Whitening<T> {
         for_each_block_if(parallel, inputs, |start, block| {
             pull_block(start, block);
             for (chunk, weighted) in chunks.iter().zip(weighted) {
-                let input = chunk.activities().pre[0].subrows(start, block.ncols()).transpose();
+                let input = chunk.presynaptic(0).subrows(start, block.ncols()).transpose();
                 product_into(block.as_mut(), Accum::Add, weighted.as_ref(), input, T::one());
             }
         });
@@ -133,11 +160,23 @@ impl<T: Real> Whitening<T> {
         }
     }
 
+    /// Hand what waits of the noise to the layer.
+    pub fn absorb_noise(&mut self, layer: &mut Layer<T>) {
+        if let Some(noise) = &mut self.noise {
+            let (keep, count) = noise.flush(layer);
+            layer.absorb_count(keep, count);
+        }
+    }
+
     /// Take the layer back to the coordinates of the data, with the η₁ of all of it.
-    pub fn restore(&self, layer: &mut Layer<T>) -> Result<()> {
+    pub fn restore(&mut self, layer: &mut Layer<T>) -> Result<()> {
         let mut mean = cast::<T, f64>(layer.working_mean());
-        let pulled = layer.working_mean() * &self.pull;
+        let mut pulled = layer.working_mean() * &self.pull;
         faer::zip!(&mut mean, &pulled).for_each(|faer::unzip!(m, p)| *m -= self.waiting * p.as_f64());
+        if let Some(noise) = &mut self.noise {
+            learn_pull(noise, layer.working_mean_mut(), &mut pulled, self.waiting, self.bias_precision);
+        }
+        self.absorb_noise(layer);
         layer.replace(&self.pre_pre, self.count, self.unwhitened(mean).as_ref())
     }
 
@@ -193,6 +232,21 @@ impl<T: Real> Whitening<T> {
         });
         whitened
     }
+}
+
+/// M̃ ← M̃ − k M̃K and what it leaves in Ψ⁻¹, k M̃K diag(I, β) (M̃ − k M̃K)ᵀ; `pulled` is M̃K and gets lost.
+fn learn_pull<T: Real>(
+    noise: &mut NoiseMemory<T>,
+    mut mean: MatMut<'_, T>,
+    pulled: &mut Mat<T>,
+    rate: f64,
+    bias_precision: f64,
+) {
+    let (rate, bias) = (T::lit(rate), pulled.ncols() - 1);
+    faer::zip!(mean.as_mut(), &*pulled).for_each(|faer::unzip!(m, p)| *m -= rate * *p);
+    let bias_precision = T::lit(bias_precision);
+    pulled.col_as_slice_mut(bias).iter_mut().for_each(|x| *x *= bias_precision);
+    noise.add_symmetric(pulled.as_ref(), mean.as_ref(), rate);
 }
 
 /// V⁰⁻¹ + Σ w φφᵀ.
@@ -272,7 +326,7 @@ mod tests {
         let (network, input, target, weights) = setting();
         let data = Dataset::new(input.as_ref(), target.as_ref()).unwrap().with_weights(&weights).unwrap();
         let mut layer = network.hidden()[0].clone();
-        let (whitening, whitened) = Whitening::new(&mut layer, &data).unwrap();
+        let (mut whitening, whitened) = Whitening::new(&mut layer, &data, false).unwrap();
 
         // Seen from either side, the layer does the same.
         let outputs = network.hidden()[0].mean().subcols(0, 3) * &input;
@@ -301,7 +355,7 @@ mod tests {
         let (mut network, input, target, weights) = setting();
         let data = Dataset::new(input.as_ref(), target.as_ref()).unwrap().with_weights(&weights).unwrap();
         let before = network.hidden()[0].mean().to_owned();
-        let (mut whitening, whitened) = Whitening::new(&mut network.hidden_mut()[0], &data).unwrap();
+        let (mut whitening, whitened) = Whitening::new(&mut network.hidden_mut()[0], &data, false).unwrap();
         let precision = whitening.pre_pre.clone();
 
         let samples = [3, 8, 21];
@@ -322,6 +376,66 @@ mod tests {
         expected -= faer::Scale(0.5) * (&pulled * &layer.prior().pre_pre * &col_cov);
         whitening.restore(layer).unwrap();
         assert!((layer.mean() - expected).norm_max() < 1e-11);
+    }
+
+    #[test]
+    fn the_noise_takes_the_pull_to_the_prior_as_the_conjugate_update_does() {
+        let (network, input, target, weights) = setting();
+        let data = Dataset::new(input.as_ref(), target.as_ref()).unwrap().with_weights(&weights).unwrap();
+        let mut layer = network.hidden()[0].clone();
+        let before = layer.mean().to_owned();
+        let (mut whitening, _) = Whitening::new(&mut layer, &data, true).unwrap();
+        let eta = whitening.pre_pre.clone();
+        let inv_scale = layer.posterior().unwrap().noise().inv_scale().to_owned();
+
+        // Without errors all that happens is the pull: 0.58 of it after two batches, the rest at the end.
+        let chunk = [NoErrors { pre: Mat::zeros(4, 2), error: Mat::zeros(4, 2) }];
+        let prior = layer.prior().clone();
+        let col_cov = Cholesky::new(eta.as_ref(), "η₁").unwrap().inverse();
+        // M + ΔM and r M V⁰⁻¹ Mᵀ − ΔM η₁ ΔMᵀ.
+        let pull = |mean: &Mat<f64>, rate: f64| {
+            let direction = mean * &prior.pre_pre * faer::Scale(-rate);
+            let step = &direction * &col_cov;
+            let left = -(&direction * mean.transpose()) - &step * direction.transpose();
+            (mean + step, left)
+        };
+        let fade = |inv_scale: Mat<f64>, rate: f64| {
+            inv_scale * faer::Scale(1.0 - rate) + &prior.post_post * faer::Scale(rate)
+        };
+        let (mean, left) = pull(&before, 0.58);
+        let inv_scale = fade(fade(fade(inv_scale, 0.3), 0.4) + left, 0.2);
+        let (mean, left) = pull(&mean, 0.2);
+        let inv_scale = inv_scale + left;
+
+        for rate in [0.3, 0.4, 0.2] {
+            whitening.step(&mut layer, &chunk, Blend { rate, scale: 5.0 });
+        }
+        whitening.restore(&mut layer).unwrap();
+        assert!((layer.mean() - mean).norm_max() < 1e-11);
+        assert!((layer.posterior().unwrap().noise().inv_scale() - inv_scale).norm_max() < 1e-11);
+    }
+
+    struct NoErrors {
+        pre: Mat<f64>,
+        error: Mat<f64>,
+    }
+
+    impl ErrorChunk<f64> for NoErrors {
+        fn n_samples(&self) -> usize {
+            self.pre.ncols()
+        }
+
+        fn presynaptic(&self, _l: usize) -> &Mat<f64> {
+            &self.pre
+        }
+
+        fn error(&self, _l: usize) -> &Mat<f64> {
+            &self.error
+        }
+
+        fn sample_weights(&self) -> Option<&[f64]> {
+            None
+        }
     }
 
     /// κ s Σ ε φᵀ V / (1 + h).

@@ -9,6 +9,8 @@
 //! from them at every step; [`Layer::posterior`] derives everything else when it is asked for. Where the mean
 //! itself moves (`learning::natural_gradient`), η₂ and η₃ follow from it, η₁ and Ψ⁻¹.
 
+mod noise;
+
 use faer::{Accum, Mat, MatMut, MatRef};
 use serde::{Deserialize, Serialize};
 
@@ -222,6 +224,15 @@ impl<T: Real> Layer<T> {
 
     /// M, ⟨Σ⁻¹⟩ and, if asked for, V in working precision (`0 × 0` otherwise).
     pub fn expectations(&self, with_col_cov: bool) -> Result<Expectations<T>> {
+        Ok(Expectations {
+            mean: self.working_mean.clone(),
+            precision: self.expected_precision()?,
+            col_cov: if with_col_cov { self.col_cov() } else { Mat::new() },
+        })
+    }
+
+    /// ⟨Σ⁻¹⟩ in working precision.
+    pub(crate) fn expected_precision(&self) -> Result<Mat<T>> {
         let noise = if let Some(inv_scale) = &self.kept_inv_scale {
             Wishart::from_inv_scale(inv_scale.clone(), self.natural.dof())?
         } else {
@@ -229,11 +240,12 @@ impl<T: Real> Layer<T> {
             mirror_lower(post_post.as_mut());
             noise(&post_post, &self.natural.post_pre, self.mean.as_ref(), self.natural.dof())?
         };
-        Ok(Expectations {
-            mean: self.working_mean.clone(),
-            precision: cast(noise.expected_precision().as_ref()),
-            col_cov: if with_col_cov { cast(self.col_precision_chol.inverse().as_ref()) } else { Mat::new() },
-        })
+        Ok(cast(noise.expected_precision().as_ref()))
+    }
+
+    /// V in working precision.
+    pub(crate) fn col_cov(&self) -> Mat<T> {
+        cast(self.col_precision_chol.inverse().as_ref())
     }
 
     /// η₁ ← keep · η₁ + (1−keep) η⁰₁ + `outer` and likewise η₄, with M and Ψ as they are. Only lower triangles
@@ -293,10 +305,7 @@ impl<T: Real> Layer<T> {
     /// The same by V itself, which is left in the first rows of `col_cov`; the product is in working precision.
     pub(crate) fn step_by_inverse(&mut self, gradient: &mut Mat<T>, pull: f64, col_cov: &mut Mat<T>) {
         let d = self.d_pre();
-        let (root, inverse) = self.inverse.get_or_insert_with(|| (Mat::zeros(d, d), Mat::zeros(d, d)));
-        self.col_precision_chol.inverse_into(root, inverse);
-        faer::zip!(col_cov.as_mut().subrows_mut(0, d), inverse.as_ref())
-            .for_each(|faer::unzip!(v, inverse)| *v = without_dust(T::lit(*inverse)));
+        self.col_cov_into(col_cov);
         cast_into(&mut self.step, gradient.as_ref());
         self.add_pull(pull);
         cast_into(gradient, self.step.as_ref());

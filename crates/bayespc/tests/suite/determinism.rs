@@ -71,15 +71,24 @@ fn predictions_do_not_depend_on_the_number_of_threads_in_f32() {
 }
 
 /// Natural parameters of every layer after a short training run.
-fn trained<T: Real>(rule: &Rule, settings: &NetworkSettings, samples: usize, seed: u64) -> Vec<u64> {
+fn trained<T: Real>(
+    rule: &Rule,
+    settings: &NetworkSettings,
+    (samples, batches): (usize, usize),
+    seed: u64,
+) -> Vec<u64> {
     let mut data_rng = rng(9);
     let input = normal(20, samples, &mut data_rng);
     let target = Mat::from_fn(1, samples, |_, j| input[(0, j)].sin() + 0.3 * input[(1, j)]);
     let (input, target) = (cast::<f64, T>(input.as_ref()), cast::<f64, T>(target.as_ref()));
     let network = Network::<T>::new(settings, 20, 1, &mut init_rng(seed)).unwrap();
     let mut learner: Box<dyn Learner<T>> = Box::new(Bpc::new(network, rule.clone()).unwrap());
-    let training =
-        TrainingSettings { epochs: 1, batch_size: Some(samples / 2), seed, ..TrainingSettings::default() };
+    let training = TrainingSettings {
+        epochs: 1,
+        batch_size: Some(samples / batches),
+        seed,
+        ..TrainingSettings::default()
+    };
     let data = Dataset::new(input.as_ref(), target.as_ref()).unwrap();
     fit(&mut learner, &data, &training, &mut Silent).unwrap();
     let weights = learner.mean_network().unwrap().weights;
@@ -91,7 +100,7 @@ fn trained<T: Real>(rule: &Rule, settings: &NetworkSettings, samples: usize, see
 
 fn check_training<T: Real>() {
     let wide = NetworkSettings {
-        // Wide enough for the feedback rule to share a batch out between threads.
+        // Wide enough to share a batch out between threads.
         hidden_layer_sizes: vec![180, 160],
         ..NetworkSettings::default()
     };
@@ -99,11 +108,17 @@ fn check_training<T: Real>() {
     let variance_node =
         NetworkSettings { head: HeadSettings::VarianceNode(VarianceNode::default()), ..narrow.clone() };
     let feedback = Rule::Feedback(FeedbackSettings::default());
+    let stale = RelaxationSettings { refresh_every: 5, ..RelaxationSettings::tied() };
+    let whitened = Rule::Relaxation(RelaxationSettings { whiten_input: true, ..stale.clone() });
+    let stale = Rule::Relaxation(stale);
     let cases = [
-        (&feedback, &wide, 300),
-        (&feedback, &variance_node, 600),
-        (&Rule::Relaxation(RelaxationSettings::paper()), &narrow, 300),
-        (&Rule::Relaxation(RelaxationSettings::tied()), &narrow, 300),
+        (&feedback, &wide, (300, 2)),
+        (&feedback, &variance_node, (600, 2)),
+        (&Rule::Relaxation(RelaxationSettings::paper()), &narrow, (300, 2)),
+        (&Rule::Relaxation(RelaxationSettings::tied()), &narrow, (300, 2)),
+        // Enough batches for some of them to meet factors that are not new.
+        (&stale, &wide, (1200, 12)),
+        (&whitened, &wide, (1200, 12)),
     ];
     for (rule, settings, samples) in cases {
         let [one, two, four] = with_threads(|| trained::<T>(rule, settings, samples, 0));

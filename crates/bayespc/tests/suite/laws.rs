@@ -9,7 +9,7 @@ use crate::common::{
 use bayespc::data::Dataset;
 use bayespc::distributions::{MatrixNormal, MatrixNormalWishart, NaturalParams, SufficientStats};
 use bayespc::heads::{HeadSettings, VarianceNode};
-use bayespc::inference::{FeedbackSettings, RelaxationSettings};
+use bayespc::inference::{ActivityOptimiser, FeedbackSettings, Presynaptic, RelaxationSettings};
 use bayespc::learners::{Bpc, Learner, Rule, Step};
 use bayespc::learning::FreeEnergy;
 use bayespc::linalg::Cholesky;
@@ -372,5 +372,51 @@ fn every_rule_learns_from_weight_two_as_from_a_sample_seen_twice() {
         for (a, b) in pairs {
             assert_same_natural(&a, &b, 1e-10);
         }
+    }
+}
+
+#[test]
+fn relaxation_by_natural_gradient_is_the_blended_conjugate_update_while_factors_are_fresh() {
+    let mut rng = rng(12);
+    let (input, target) = (normal(3, 90, &mut rng), normal(2, 90, &mut rng));
+    let weights: Vec<f64> = (0..90).map(|j| 0.5 + f64::from(j % 4)).collect();
+    let plain = Dataset::new(input.as_ref(), target.as_ref()).unwrap();
+    for presynaptic in [Presynaptic::Forward, Presynaptic::Relaxed] {
+        for data in [plain, plain.with_weights(&weights).unwrap()] {
+            let network = crate::common::network(
+                &[3, 6, 5, 2],
+                Activation::Relu,
+                &NetworkSettings::default(),
+                &mut rng,
+            );
+            let settings = RelaxationSettings {
+                presynaptic,
+                // A step of its own choice would be found by two ways of power iteration.
+                optimiser: ActivityOptimiser::Gradient { rate: Some(1e-3) },
+                ..RelaxationSettings::tied()
+            };
+            let stale = RelaxationSettings { refresh_every: 20, ..settings.clone() };
+            let mut learners =
+                [settings, stale].map(|rule| Bpc::new(network.clone(), Rule::Relaxation(rule)).unwrap());
+            // Factors so young are renewed at every step.
+            for index in 1..=6 {
+                let step = Step { index, total: Some(6), n_total: 900.0, full_batch: false };
+                let losses =
+                    learners.each_mut().map(|learner| learner.learn(&data, &step, &mut rng).unwrap());
+                assert!((losses[0] - losses[1]).abs() <= 1e-9 * losses[0], "{losses:?}");
+            }
+            let [exact, other] = learners.map(|learner| learner.into_network().unwrap());
+            for (exact, other) in exact.layers().zip(other.layers()) {
+                assert_same_natural(&other.natural(), &exact.natural(), 1e-9);
+            }
+        }
+    }
+}
+
+#[test]
+fn relaxation_settings_that_need_scaled_batches_are_refused_without_them() {
+    for (refresh_every, whiten_input) in [(0, false), (2, false), (1, true)] {
+        let settings = RelaxationSettings { refresh_every, whiten_input, ..RelaxationSettings::paper() };
+        assert!(settings.validate().is_err());
     }
 }
