@@ -11,6 +11,7 @@
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
+use super::one_output::OneOutput;
 use super::{Component, Covariance};
 use crate::distributions::MatrixNormalWishart;
 use crate::error::Result;
@@ -20,16 +21,20 @@ use crate::linalg::cast;
 use crate::network::{Activities, CHUNK, Network, Posteriors};
 use crate::real::Real;
 
+/// Samples of one task: fixed, so that the number of threads cannot change a result, and few enough that what is
+/// known of them stays in a fast cache.
+const SAMPLES: usize = CHUNK / 2;
+
 /// What prediction needs of the posterior, in working precision.
-struct Factors<T: Real> {
+pub(super) struct Factors<T: Real> {
     /// C⁻¹ of every layer and output block, V = C⁻ᵀC⁻¹.
-    inv_col_roots: Vec<Mat<T>>,
+    pub(super) inv_col_roots: Vec<Mat<T>>,
     /// Lᵀ/√ν of every hidden layer.
-    metric_roots: Vec<Mat<T>>,
+    pub(super) metric_roots: Vec<Mat<T>>,
     /// √(ν/(ν−d−1)), by which a root of ⟨Σ⟩ exceeds that of ⟨Σ⁻¹⟩⁻¹.
-    noise_ratio: Vec<f64>,
+    pub(super) noise_ratio: Vec<f64>,
     /// ⟨Σ⟩ of every output block.
-    block_noise: Vec<Mat<f64>>,
+    pub(super) block_noise: Vec<Mat<f64>>,
 }
 
 impl<T: Real> Factors<T> {
@@ -60,30 +65,41 @@ impl<T: Real> Factors<T> {
     }
 }
 
-/// Means and covariances of one chunk of samples; covariances as `(d·d) × n`.
-struct ChunkResult {
-    mean: Mat<f64>,
-    epistemic: Mat<f64>,
-    hidden_noise: Mat<f64>,
+/// Means and covariances of one chunk of samples, sample after sample; d values of a mean, d·d of a covariance.
+pub(super) struct ChunkResult {
+    pub(super) mean: Vec<f64>,
+    pub(super) epistemic: Vec<f64>,
+    /// Empty where hidden activities have no noise.
+    pub(super) hidden_noise: Vec<f64>,
 }
 
 pub(super) fn predict<T: Real>(network: &Network<T>, input: MatRef<'_, T>) -> Result<Component> {
     let posteriors = network.posteriors()?;
     let factors = Factors::new(&posteriors)?;
-    let starts: Vec<usize> = (0..input.ncols()).step_by(CHUNK).collect();
+    let d = network.output().d_activity();
+    let starts: Vec<usize> = (0..input.ncols()).step_by(SAMPLES).collect();
     let parts: Vec<ChunkResult> = starts
         .into_par_iter()
-        .map(|start| {
-            let n = CHUNK.min(input.ncols() - start);
-            predict_chunk(network, &factors, input.subcols(start, n))
-        })
+        .map_init(
+            || None::<OneOutput<T>>,
+            |workspace, start| {
+                let chunk = input.subcols(start, SAMPLES.min(input.ncols() - start));
+                if d > 1 {
+                    return predict_chunk(network, &factors, chunk);
+                }
+                let workspace = match workspace {
+                    Some(workspace) if workspace.capacity() == chunk.ncols() => workspace,
+                    other => other.insert(OneOutput::new(network, &factors, chunk.ncols())),
+                };
+                workspace.predict(network, &factors, chunk)
+            },
+        )
         .collect();
-    let d = network.output().d_activity();
-    let gather = |rows: usize, part: fn(&ChunkResult) -> &Mat<f64>| {
+    let gather = |rows: usize, part: fn(&ChunkResult) -> &Vec<f64>| {
         let mut whole = Mat::zeros(rows, input.ncols());
-        for (c, result) in parts.iter().enumerate() {
-            let values = part(result);
-            whole.as_mut().subcols_mut(c * CHUNK, values.ncols()).copy_from(values);
+        let samples = parts.iter().flat_map(|result| part(result).chunks_exact(rows));
+        for (j, values) in samples.enumerate() {
+            whole.col_as_slice_mut(j).copy_from_slice(values);
         }
         whole
     };
@@ -110,15 +126,16 @@ fn predict_chunk<T: Real>(network: &Network<T>, factors: &Factors<T>, input: Mat
     let activation = network.settings().activation;
     let mut activities = Activities::new(&network.widths(), n);
     activities.forward(&means, activation, input);
-    let mut epistemic = Mat::zeros(d * d, n);
-    let mut hidden_noise = Mat::zeros(d * d, n);
+    let mut epistemic = vec![0.0; d * d * n];
+    let with_noise = network.hidden_noise();
+    let mut hidden_noise = vec![0.0; if with_noise { d * d * n } else { 0 }];
 
     for (b, (start, rows)) in network.output().row_ranges().enumerate() {
         let leverage = column_squares(&(&factors.inv_col_roots[n_hidden + b] * &activities.pre[n_hidden]));
         for (j, h) in leverage.iter().enumerate() {
             for q in 0..rows {
                 for p in 0..rows {
-                    epistemic[((start + q) * d + start + p, j)] += h * factors.block_noise[b][(p, q)];
+                    epistemic[(j * d + start + q) * d + start + p] += h * factors.block_noise[b][(p, q)];
                 }
             }
         }
@@ -142,14 +159,19 @@ fn predict_chunk<T: Real>(network: &Network<T>, factors: &Factors<T>, input: Mat
                         .map(|(a, b)| (*a * *b).as_f64())
                         .sum();
                     for (row, column) in [(p, q), (q, p)].into_iter().take(if p == q { 1 } else { 2 }) {
-                        epistemic[(column * d + row, j)] += h * dot;
-                        hidden_noise[(column * d + row, j)] += factors.noise_ratio[l] * dot;
+                        let entry = (j * d + column) * d + row;
+                        epistemic[entry] += h * dot;
+                        if with_noise {
+                            hidden_noise[entry] += factors.noise_ratio[l] * dot;
+                        }
                     }
                 }
             }
         }
     }
-    ChunkResult { mean: cast(activities.post[n_hidden].as_ref()), epistemic, hidden_noise }
+    let output = activities.post[n_hidden].col_iter();
+    let mean = output.flat_map(|a| a.iter().map(|a| a.as_f64())).collect();
+    ChunkResult { mean, epistemic, hidden_noise }
 }
 
 /// ‖x_j‖² of every column.

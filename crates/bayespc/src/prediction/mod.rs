@@ -13,6 +13,7 @@ mod linearised;
 mod marginal;
 mod method;
 mod moments;
+mod one_output;
 pub mod predictive;
 mod quantiles;
 mod scores;
