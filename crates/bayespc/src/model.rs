@@ -293,7 +293,7 @@ impl Model {
                     None => self.new_learner::<T>(m)?,
                 };
                 let epochs = self.settings.epochs_of(m);
-                let training = TrainingSettings { seed, epochs, ..self.settings.training.clone() };
+                let training = TrainingSettings { epochs, seed, ..self.settings.training.clone() };
                 let report = training::fit(&mut learner, &data, &training, &mut shared.of_member(epochs))?;
                 Ok((Member::of(learner)?, report))
             })
