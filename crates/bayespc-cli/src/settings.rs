@@ -16,7 +16,7 @@ use toml::{Table, Value};
 use crate::failure::{did_you_mean, usage};
 
 /// Networks of the default ensemble: most of what more of them would bring, at a cost that is still seconds.
-const MEMBERS: usize = 5;
+pub const MEMBERS: usize = 5;
 
 /// Name of the table of settings that says what the search tries.
 const SEARCH: &str = "search";
