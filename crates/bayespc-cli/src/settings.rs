@@ -17,7 +17,7 @@ use toml::{Table, Value};
 use crate::failure::{did_you_mean, usage};
 
 /// Networks of the default ensemble: most of what more of them would bring, at a cost that is still seconds.
-const MEMBERS: usize = 5;
+pub const MEMBERS: usize = 5;
 /// Most epochs of a network; the search may find fewer better.
 const EPOCHS: usize = 200;
 

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::failure::usage;
 use crate::fit::{DATA_NOTE, ENCODING_NOTE};
-use crate::input::{Part, TableArgs};
+use crate::input::{Part, Problem, TableArgs};
 use crate::output::{Output, note, print, print_json, two_columns};
 use crate::progress::bar;
 use crate::scores::{Predictions, Scores, label};
@@ -27,8 +27,29 @@ const HEAD: usize = 10_000;
 /// Rows in memory at a time.
 const CHUNK: usize = 8192;
 
+/// What one pass has made.
+pub struct Learned {
+    /// From reading the first row to having learned the last.
+    pub seconds: f64,
+    problem: Problem,
+    model: Model,
+    sums: Sums,
+}
+
 /// Run the command.
 pub fn run(table: &TableArgs, plan: &Plan, out: Option<Output>, as_json: bool) -> Result<()> {
+    let Learned { seconds, problem, mut model, sums } = learn(table, plan)?;
+    let notes = model.notes_mut();
+    notes.insert(ENCODING_NOTE.to_owned(), serde_json::to_string(problem.encoding())?);
+    notes.insert(DATA_NOTE.to_owned(), problem.source.name.clone());
+    if let Some(out) = out {
+        out.write_whole(&model.to_bytes()?)?;
+    }
+    report(&problem, &sums, seconds, as_json)
+}
+
+/// Learn a file in one pass.
+pub fn learn(table: &TableArgs, plan: &Plan) -> Result<Learned> {
     let problem = table.load_head(HEAD)?;
     if plan.settings.calibration != Calibration::None {
         return Err(usage("--stream holds no rows out to calibrate on: leave calibration = \"none\""));
@@ -60,14 +81,11 @@ pub fn run(table: &TableArgs, plan: &Plan, out: Option<Output>, as_json: bool) -
         bar.set_position(sums.rows as u64);
     }
     bar.finish_and_clear();
-    let mut model = model.context("the file has no rows")?;
-    let seconds = start.elapsed().as_secs_f64();
-    let notes = model.notes_mut();
-    notes.insert(ENCODING_NOTE.to_owned(), serde_json::to_string(encoding)?);
-    notes.insert(DATA_NOTE.to_owned(), problem.source.name.clone());
-    if let Some(out) = out {
-        out.write_whole(&model.to_bytes()?)?;
-    }
+    let model = model.context("the file has no rows")?;
+    Ok(Learned { seconds: start.elapsed().as_secs_f64(), problem, model, sums })
+}
+
+fn report(problem: &Problem, sums: &Sums, seconds: f64, as_json: bool) -> Result<()> {
     let rate = sums.rows as f64 / seconds;
     let scores = sums.means();
     if as_json {

@@ -8,6 +8,7 @@ mod machine;
 mod mnist;
 mod predict;
 mod scaling;
+mod stream;
 mod tabular;
 
 use std::path::PathBuf;
@@ -26,13 +27,15 @@ use crate::output::{print, print_json};
   bayespc bench mnist --learner bpc,backprop,pc --rule feedback,relaxation --threads 2
   bayespc bench mnist --peers peers.json
   bayespc bench predict --rows 100000
+  bayespc bench stream --rows 1000000 --threads 2
   bayespc bench scaling --out results
 
 mnist    an epoch of the network 784-128-128-128-10 in batches of 128, in single precision
 tabular  a fit with default settings of tables like yacht and energy; no search for settings
 predict  the four ways to predict 10⁶ rows of 20 columns through two layers of 50
 scaling  how an epoch grows with rows, width and depth, as log-log slopes
-Without a name all four are run. Times are medians; test sets are never part of them.")]
+stream   fit --stream over a CSV and a Parquet file of 100 columns
+Without a name all five are run. Times are medians; test sets are never part of them.")]
 pub struct BenchArgs {
     /// What to measure; everything if not given
     #[arg(value_enum)]
@@ -43,7 +46,7 @@ pub struct BenchArgs {
     /// Epochs of a fit [default: 2 for mnist, 100 for tabular]
     #[arg(long, value_name = "N")]
     epochs: Option<usize>,
-    /// Repeats a median is taken of [default: 1 for mnist, 3 otherwise]
+    /// Repeats a median is taken of [default: 1 for mnist and stream, 3 otherwise]
     #[arg(long, value_name = "N")]
     repeats: Option<usize>,
     /// Numbers of threads to compare
@@ -58,7 +61,7 @@ pub struct BenchArgs {
     /// Batches between two refreshes of the feedback rule's factors (mnist and scaling)
     #[arg(long, value_name = "K", default_value_t = 20)]
     refresh_every: u64,
-    /// Training images of mnist, rows to predict, or rows of the largest table of scaling
+    /// Training images of mnist, rows to predict, to stream, or of the largest table of scaling
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
     /// JSON file of other programs' times, from scripts/peers.py: their ratios are printed too
@@ -86,6 +89,8 @@ enum What {
     Predict,
     /// Growth with rows, width and depth
     Scaling,
+    /// One pass over large files
+    Stream,
 }
 
 /// What is trained on images.
@@ -127,6 +132,7 @@ pub fn run(args: &BenchArgs) -> Result<()> {
             What::Tabular => ("tabular", tabular::run(args)?),
             What::Predict => ("predict", predict::run(args)?),
             What::Scaling => ("scaling", scaling::run(args)?),
+            What::Stream => ("stream", stream::run(args)?),
         };
         outcomes.push((name, outcome));
     }

@@ -89,6 +89,17 @@ fn growth_is_printed_as_slopes_and_drawn() {
 }
 
 #[test]
+fn a_stream_is_timed_from_both_kinds_of_file() {
+    let sandbox = Sandbox::new();
+    let json = json(&sandbox, "stream --rows 300 --threads 2");
+    let runs = json["runs"].as_array().unwrap();
+    let cases: Vec<_> =
+        runs.iter().map(|run| (run["format"].as_str().unwrap(), run["members"].as_u64().unwrap())).collect();
+    assert_eq!(cases, [("csv", 1), ("parquet", 1), ("csv", 5), ("parquet", 5)]);
+    assert!(runs.iter().all(|run| run["rows"] == 300 && positive(&run["rows_per_second"])));
+}
+
+#[test]
 fn counts_of_zero_are_mistakes() {
     let sandbox = Sandbox::new();
     for flag in ["--epochs", "--repeats", "--threads", "--rows", "--refresh-every"] {

@@ -140,6 +140,53 @@ fn means_and_noise_of_a_deep_linear_network_are_the_same_by_either_closed_form()
 }
 
 #[test]
+fn linearised_prediction_of_one_output_is_its_formula() {
+    for activation in Activation::ALL {
+        let mut rng = rng(3);
+        // Wider than the blocks its roots are cut into, and more samples than one chunk has.
+        let mut network = network(&[3, 45, 23, 21, 1], activation, &mut rng);
+        network.set_hidden_noise(true);
+        let input = normal(3, 300, &mut rng);
+        let predictive = predict(&network, input.as_ref(), Method::Linearised).unwrap();
+        let layers: Vec<_> = network.layers().map(|layer| layer.posterior().unwrap()).collect();
+        let top = layers.len() - 1;
+        for j in (0..300).step_by(23).chain([255, 256, 299]) {
+            let (mut pre, mut post) = (vec![with_bias(input.subcols(j, 1))], Vec::new());
+            for q in &layers {
+                let z: Mat<f64> = q.mean() * &pre[pre.len() - 1];
+                pre.push(bayespc::network::activated(activation, z.as_ref()));
+                post.push(z);
+            }
+            let noise = layers[top].expected_covariance().unwrap()[(0, 0)];
+            let mut epistemic = layers[top].leverage(pre[top].as_ref())[0] * noise;
+            let mut aleatoric = noise;
+            let mut gradient = Mat::<f64>::identity(1, 1);
+            for l in (0..top).rev() {
+                let back = layers[l + 1].mean().transpose() * &gradient;
+                gradient = Mat::from_fn(post[l].nrows(), 1, |i, _| {
+                    back[(i, 0)] * activation.derivative(post[l][(i, 0)])
+                });
+                let form = |covariance: Mat<f64>| (gradient.transpose() * covariance * &gradient)[(0, 0)];
+                let noise = layers[l].expected_covariance().unwrap();
+                let metric =
+                    noise.clone() * faer::Scale(1.0 - (post[l].nrows() as f64 + 1.0) / layers[l].dof());
+                epistemic += layers[l].leverage(pre[l].as_ref())[0] * form(metric);
+                aleatoric += form(noise);
+            }
+            for (found, expected, what) in [
+                (predictive.mean()[(0, j)], post[top][(0, 0)], "mean"),
+                (predictive.epistemic_variance()[(0, j)], epistemic, "epistemic"),
+                (predictive.aleatoric_variance()[(0, j)], aleatoric, "aleatoric"),
+                (predictive.variance()[(0, j)], aleatoric + epistemic, "variance"),
+            ] {
+                let difference = (found - expected).abs() / expected.abs().max(1e-3);
+                assert!(difference <= 1e-11, "{activation:?}, sample {j}, {what}: {found} and {expected}");
+            }
+        }
+    }
+}
+
+#[test]
 fn monte_carlo_of_one_layer_converges_to_the_exact_density() {
     let mut rng = rng(11);
     let network = network(&[2, 2], Activation::Relu, &mut rng);
