@@ -135,8 +135,8 @@ fn write_csv(path: &Path, rows: usize) -> std::io::Result<()> {
 }
 
 fn write_parquet(path: &Path, rows: usize) -> Result<()> {
-    let fields: String = names().iter().map(|name| format!("REQUIRED DOUBLE {name};")).collect();
-    let schema = parse_message_type(&format!("message schema {{ {fields} }}"))?;
+    let fields: Vec<String> = names().iter().map(|name| format!("REQUIRED DOUBLE {name};")).collect();
+    let schema = parse_message_type(&format!("message schema {{ {} }}", fields.join(" ")))?;
     let properties = WriterProperties::builder().set_dictionary_enabled(false).build();
     let mut writer = SerializedFileWriter::new(File::create(path)?, Arc::new(schema), Arc::new(properties))?;
     for columns in blocks(rows) {
