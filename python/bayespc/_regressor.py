@@ -38,8 +38,7 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         How activities are inferred: by one backward sweep, or by descent on the energy. A mapping gives all
         settings of a rule, as in `bayespc.presets`.
     max_iter : int, default=100
-        Passes over the data. Where something is chosen from them, networks may train for a quarter of
-        these, if held-out samples say so.
+        Passes over the data.
     batch_size : int, default=32
         Samples per batch.
     n_members : int, default=1

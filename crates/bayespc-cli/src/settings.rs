@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use bayespc::model::{Model, ModelSettings, Progress, Targets};
 use bayespc::selection::{self, SearchSettings};
-use bayespc::training::TrainingSettings;
 use clap::{Args, ValueEnum};
 use faer::MatRef;
 use serde::Deserialize;
@@ -18,8 +17,6 @@ use crate::failure::{did_you_mean, usage};
 
 /// Networks of the default ensemble: most of what more of them would bring, at a cost that is still seconds.
 pub const MEMBERS: usize = 5;
-/// Most epochs of a network; the search may find fewer better.
-const EPOCHS: usize = 200;
 
 /// Name of the table of settings that says what the search tries.
 const SEARCH: &str = "search";
@@ -95,11 +92,7 @@ impl SettingsArgs {
     /// from the data where prior and head were left alone.
     pub fn plan_onto(&self, adapt: impl FnOnce(ModelSettings) -> ModelSettings) -> Result<Plan> {
         let preset = adapt(match self.preset {
-            Preset::Feedback => ModelSettings {
-                members: MEMBERS,
-                training: TrainingSettings { epochs: EPOCHS, ..TrainingSettings::default() },
-                ..ModelSettings::default()
-            },
+            Preset::Feedback => ModelSettings { members: MEMBERS, ..ModelSettings::default() },
             Preset::Paper => ModelSettings::paper(),
         });
         let mut value = Value::try_from(&preset).context("the preset cannot be written as TOML")?;
@@ -224,9 +217,7 @@ mod tests {
 
     #[test]
     fn without_flags_the_settings_are_the_default_with_five_members() {
-        let mut expected = ModelSettings { members: 5, ..ModelSettings::default() };
-        expected.training.epochs = 200;
-        assert_eq!(load(&[]).unwrap(), expected);
+        assert_eq!(load(&[]).unwrap(), ModelSettings { members: 5, ..ModelSettings::default() });
         let paper = SettingsArgs {
             preset: Preset::Paper,
             config: None,

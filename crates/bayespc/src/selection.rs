@@ -14,8 +14,8 @@
 //! candidate that is wrong but knows it would win over one that is right. Classes are scored by the first alone.
 //! A single hold-out density would also prefer what does well alone; wide priors do badly alone and best together.
 //!
-//! All candidates train for a short time; the kinds that were picked most train again for longer, and members are
-//! picked from all. Short and long training differ as priors do, and some data want one, some the other.
+//! On request (`lengths`) all candidates train for a short time first; the kinds that were picked most train again
+//! for longer, and members are picked from all.
 
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
@@ -89,7 +89,7 @@ impl Default for SearchSettings {
             max_rows: 2000,
             rounds: 2,
             networks: 1,
-            lengths: vec![0.25, 1.0],
+            lengths: vec![1.0],
             finalists: 2,
             max_steps: 30_000,
         }
@@ -633,7 +633,8 @@ mod tests {
         let choice = choose(x.as_ref(), targets, None, &settings, &short).unwrap();
         assert!((0..3).all(|m| choice.settings.epochs_of(m) == 10));
 
-        let lengths = |epochs| SearchSettings::default().lengths_of(epochs);
+        let both = SearchSettings { lengths: vec![0.25, 1.0], ..SearchSettings::default() };
+        let lengths = |epochs| both.lengths_of(epochs);
         assert_eq!((lengths(200), lengths(50), lengths(3)), (vec![0.25, 1.0], vec![1.0], vec![1.0]));
     }
 
