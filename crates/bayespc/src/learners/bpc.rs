@@ -202,10 +202,10 @@ impl<T: Real> Bpc<T> {
         };
         let learn_output = || {
             hebbian.clear_output();
-            for (chunk, response) in
-                relaxed.chunks().iter().zip(std::iter::repeat(relaxed.response()).flatten())
-            {
-                hebbian.accumulate_output(chunk.seen(), response, chunk.first(), chunk.sample_weights());
+            if let Some(response) = relaxed.response() {
+                for chunk in relaxed.chunks() {
+                    hebbian.accumulate_output(chunk.seen(), response, chunk.first(), chunk.sample_weights());
+                }
             }
             hebbian.blend_output(output, rate, scale)
         };

@@ -23,3 +23,30 @@ pub trait ErrorChunk<T: Real>: Sync {
 pub(super) fn total_samples<T: Real, C: ErrorChunk<T>>(chunks: &[C]) -> usize {
     chunks.iter().map(ErrorChunk::n_samples).sum()
 }
+
+/// Errors as a rule would have left them.
+#[cfg(test)]
+pub(super) struct Known {
+    pub(super) pre: Mat<f64>,
+    pub(super) error: Mat<f64>,
+    pub(super) weights: Option<Vec<f64>>,
+}
+
+#[cfg(test)]
+impl ErrorChunk<f64> for Known {
+    fn n_samples(&self) -> usize {
+        self.pre.ncols()
+    }
+
+    fn presynaptic(&self, _l: usize) -> &Mat<f64> {
+        &self.pre
+    }
+
+    fn error(&self, _l: usize) -> &Mat<f64> {
+        &self.error
+    }
+
+    fn sample_weights(&self) -> Option<&[f64]> {
+        self.weights.as_deref()
+    }
+}

@@ -1,6 +1,7 @@
 //! The M-step of hidden layers in its natural-gradient form.
 //!
-//! A hidden target is M φ + ε, with ε from the feedback rule or from relaxation, so the blended conjugate update moves the mean by the errors alone:
+//! A hidden target is M φ + ε, with ε from the feedback rule or from relaxation, so the blended conjugate update
+//! moves the mean by the errors alone:
 //!
 //! ```text
 //! η₁ ← (1−κ) η₁ + κ (V⁰⁻¹ + s Σ φφᵀ)          s = N/|B|
@@ -412,6 +413,7 @@ mod tests {
     use approx::assert_relative_eq;
     use rand::{RngExt, SeedableRng};
 
+    use super::super::error_chunk::Known;
     use super::*;
     use crate::data::Dataset;
     use crate::distributions::SufficientStats;
@@ -517,31 +519,6 @@ mod tests {
         let expected = layer.mean() + gradient * inverse * faer::Scale(1.0 - rate);
         state.stale_step(&mut layer, 0, chunks, Blend { rate, scale });
         assert!((layer.mean() - expected).norm_max() < 1e-13);
-    }
-
-    /// Errors as a rule would have left them.
-    struct Known {
-        pre: Mat<f64>,
-        error: Mat<f64>,
-        weights: Option<Vec<f64>>,
-    }
-
-    impl ErrorChunk<f64> for Known {
-        fn n_samples(&self) -> usize {
-            self.pre.ncols()
-        }
-
-        fn presynaptic(&self, _l: usize) -> &Mat<f64> {
-            &self.pre
-        }
-
-        fn error(&self, _l: usize) -> &Mat<f64> {
-            &self.error
-        }
-
-        fn sample_weights(&self) -> Option<&[f64]> {
-            self.weights.as_deref()
-        }
     }
 
     #[test]

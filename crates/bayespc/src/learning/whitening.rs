@@ -301,6 +301,7 @@ fn pull<T: Real>(layer: &Layer<T>, inverse: MatRef<'_, f64>, centre: &[f64], bia
 mod tests {
     use rand::{RngExt, SeedableRng};
 
+    use super::super::error_chunk::Known;
     use super::*;
     use crate::inference::{Feedback, FeedbackSettings};
     use crate::network::{Network, NetworkSettings};
@@ -389,7 +390,7 @@ mod tests {
         let inv_scale = layer.posterior().unwrap().noise().inv_scale().to_owned();
 
         // Without errors all that happens is the pull: 0.58 of it after two batches, the rest at the end.
-        let chunk = [NoErrors { pre: Mat::zeros(4, 2), error: Mat::zeros(4, 2) }];
+        let chunk = [Known { pre: Mat::zeros(4, 2), error: Mat::zeros(4, 2), weights: None }];
         let prior = layer.prior().clone();
         let col_cov = Cholesky::new(eta.as_ref(), "η₁").unwrap().inverse();
         // M + ΔM and r M V⁰⁻¹ Mᵀ − ΔM η₁ ΔMᵀ.
@@ -413,29 +414,6 @@ mod tests {
         whitening.restore(&mut layer).unwrap();
         assert!((layer.mean() - mean).norm_max() < 1e-11);
         assert!((layer.posterior().unwrap().noise().inv_scale() - inv_scale).norm_max() < 1e-11);
-    }
-
-    struct NoErrors {
-        pre: Mat<f64>,
-        error: Mat<f64>,
-    }
-
-    impl ErrorChunk<f64> for NoErrors {
-        fn n_samples(&self) -> usize {
-            self.pre.ncols()
-        }
-
-        fn presynaptic(&self, _l: usize) -> &Mat<f64> {
-            &self.pre
-        }
-
-        fn error(&self, _l: usize) -> &Mat<f64> {
-            &self.error
-        }
-
-        fn sample_weights(&self) -> Option<&[f64]> {
-            None
-        }
     }
 
     /// κ s Σ ε φᵀ V / (1 + h).
