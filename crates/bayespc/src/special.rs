@@ -15,9 +15,11 @@ use faer::{Mat, Side};
 
 pub use bivariate_normal::bivariate_normal_cdf;
 pub use student_t::{student_t_cdf, student_t_ln_pdf, student_t_quantile};
+pub(crate) use student_t_table::StudentTTable;
 
 mod bivariate_normal;
 mod student_t;
+mod student_t_table;
 
 /// √(2π).
 pub(crate) const SQRT_TAU: f64 = 2.506_628_274_631_000_5;

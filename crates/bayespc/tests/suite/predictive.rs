@@ -335,18 +335,20 @@ fn draws_have_the_mean_and_the_total_covariance() {
 /// `scipy.stats.norm` and `scipy.stats.t`, SciPy 1.17.
 #[test]
 fn crps_matches_scipy() {
-    let of = |location: f64, scale: f64, dof: f64| {
+    let repeated = |n: usize, location: f64, scale: f64, dof: f64| {
         let variance = if dof.is_finite() { scale * scale * dof / (dof - 2.0) } else { scale * scale };
         Predictive::from_component(Component {
-            mean: Mat::from_fn(1, 1, |_, _| location),
+            mean: Mat::from_fn(1, n, |_, _| location),
             aleatoric: Covariance::Shared(Mat::from_fn(1, 1, |_, _| variance)),
             epistemic: Covariance::Zero,
             dof: if dof.is_finite() { Dof::Shared(dof) } else { Dof::Normal },
         })
         .unwrap()
     };
+    let of = |location: f64, scale: f64, dof: f64| repeated(1, location, scale, dof);
     let crps = |predictive: &Predictive, y: f64| {
-        predictive.crps(Mat::from_fn(1, 1, |_, _| y).as_ref()).unwrap()[(0, 0)]
+        let n = predictive.n_samples();
+        predictive.crps(Mat::from_fn(1, n, |_, _| y).as_ref()).unwrap()[(0, n - 1)]
     };
     let infinity = f64::INFINITY;
     assert_relative_eq!(crps(&of(0.3, 1.7, infinity), 1.1), 0.544_760_009_797_622_1, max_relative = 1e-10);
@@ -356,6 +358,9 @@ fn crps_matches_scipy() {
     assert_relative_eq!(crps(&normals, 0.7), 0.294_062_235_486_971_9, max_relative = 1e-10);
     let students = Predictive::mixture(vec![of(-1.0, 0.5, 3.5), of(2.0, 1.5, 12.0)]).unwrap();
     assert_relative_eq!(crps(&students, 0.7), 0.612_324_661_754_234_2, max_relative = 1e-8);
+    // Of many samples the distribution functions are tabulated.
+    let many = Predictive::mixture(vec![repeated(9, -1.0, 0.5, 3.5), repeated(9, 2.0, 1.5, 12.0)]).unwrap();
+    assert_relative_eq!(crps(&many, 0.7), 0.612_324_661_754_234_2, max_relative = 1e-8);
     // Barely a variance: the heaviest tails there are, closed form against integral.
     let heavy = of(0.3, 1.0, 2.01);
     let twice = Predictive::mixture(vec![heavy.clone(), heavy.clone()]).unwrap();
