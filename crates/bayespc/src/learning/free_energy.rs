@@ -90,3 +90,50 @@ fn statistics<T: Real>(
         Some(weights) => SufficientStats::weighted(pre.as_ref(), post.as_ref(), weights),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use approx::assert_relative_eq;
+    use faer::{Mat, Scale};
+    use rand::{RngExt, SeedableRng};
+
+    use super::*;
+    use crate::linalg::scaled_identity;
+
+    /// Log evidence of z given φ, by the free energy at the exact posterior; Ψ⁰⁻¹ = `inv_scale` · I.
+    fn evidence(pre: &Mat<f64>, post: &Mat<f64>, inv_scale: f64) -> f64 {
+        let (d_post, d_pre) = (post.nrows(), pre.nrows());
+        let prior = MatrixNormalWishart::new(
+            Mat::zeros(d_post, d_pre),
+            scaled_identity(d_pre, 0.1),
+            scaled_identity(d_post, inv_scale),
+            d_post as f64 + 2.0,
+        )
+        .unwrap();
+        let stats = SufficientStats::of(pre.as_ref(), post.as_ref()).unwrap();
+        let mut natural = prior.to_natural();
+        natural.pre_pre += &stats.pre_pre;
+        natural.post_pre += &stats.post_pre;
+        natural.post_post += &stats.post_post;
+        natural.count += stats.count;
+        let posterior = MatrixNormalWishart::from_natural(&natural).unwrap();
+        -FreeEnergy::of(&posterior, &prior, &stats).unwrap().total()
+    }
+
+    /// Why evidence cannot compare scales of hidden layers (docs/decisions/0014): a ReLU layer c times as large under a
+    /// next layer 1/c as large predicts the same, and its own evidence changes without bound.
+    #[test]
+    fn the_evidence_of_a_layer_changes_with_the_units_of_its_activities() {
+        let mut rng = rand::rngs::ChaCha8Rng::seed_from_u64(1);
+        let mut normal = |d: usize| Mat::from_fn(d, 30, |_, _| rng.random_range(-1.0..1.0));
+        let (pre, post) = (normal(3), normal(2));
+        let whole = evidence(&pre, &post, 1e-3);
+        for c in [0.01, 0.5, 20.0] {
+            // Exact where the prior's noise is in the same units; with the prior as it is, small is good.
+            let same_units = evidence(&pre, &(&post * Scale(c)), 1e-3 * c * c);
+            assert_relative_eq!(same_units, whole - 60.0 * f64::ln(c), max_relative = 1e-11);
+            let fixed_prior = evidence(&pre, &(&post * Scale(c)), 1e-3);
+            assert_eq!(fixed_prior > whole, c < 1.0, "{c}: {fixed_prior} beside {whole}");
+        }
+    }
+}
