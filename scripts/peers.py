@@ -1,6 +1,6 @@
 """Seconds per MNIST epoch of other programs on the network 784-128-128-128-10, as JSON on standard output.
 
-    python scripts/peers.py [--data FOLDER] [--epochs 3] [--rows N] > peers.json
+    python scripts/peers.py [--data FOLDER] [--epochs 3] [--rows N] [--oracle FOLDER] > peers.json
     bayespc bench mnist --learner bpc,backprop,pc --rule feedback,relaxation --peers peers.json
 
 The programs: JAX backpropagation with Adam, JAX predictive coding (T = 10 steps of the activities at rate
@@ -8,7 +8,10 @@ The programs: JAX backpropagation with Adam, JAX predictive coding (T = 10 steps
 are in single precision, in batches of 128, on a squared error but for scikit-learn's; JAX is compiled before
 the clock starts. The medians over epochs are printed, with the test accuracy after the last one.
 
-FOLDER, by default BAYESPC_DATA, holds `mnist/*.gz` or the `.gz` files themselves. `make peers` runs
+With `--oracle FOLDER`, which holds `bpc_reference.py`, also the NumPy reference of the feedback rule: in
+double precision, with exact factors of all layers at every batch, its epoch scaled from a few batches.
+
+The data FOLDER, by default BAYESPC_DATA, holds `mnist/*.gz` or the `.gz` files themselves. `make peers` runs
 all of this.
 """
 
@@ -31,6 +34,8 @@ BATCH = 128
 # Published moments of the training pixels.
 MEAN, SCALE = 0.130660, 0.308108
 STEPS, ACTIVITY_RATE, MOMENTUM = 10, 0.01, 0.65
+# Batches the NumPy reference is timed for, after one to warm up.
+ORACLE_BATCHES = 10
 
 
 def read(folder: pathlib.Path, name: str, header: int) -> np.ndarray:
@@ -178,17 +183,37 @@ def time_sklearn(data, epochs: int) -> dict[str, float]:
     return {"seconds_per_epoch": statistics.median(seconds), "test_accuracy": accuracy}
 
 
+def time_oracle(folder: pathlib.Path, data) -> dict[str, float]:
+    """Seconds of an epoch of the NumPy reference, from the median of some of its batches."""
+    sys.path.insert(0, str(folder.resolve()))
+    import bpc_reference
+
+    images, digits = data[:2]
+    x, y = images.astype(float), np.eye(10)[digits]
+    network = bpc_reference.Network(WIDTHS, seed=0, v0=0.003)
+    seconds = []
+    for k in range(1 + ORACLE_BATCHES):
+        rows = slice(k * BATCH, (k + 1) * BATCH)
+        begin = time.perf_counter()
+        network.step_feedback(x[rows], y[rows], 0.1, len(x) / BATCH, gain=0.3)
+        seconds.append(time.perf_counter() - begin)
+    return {"seconds_per_epoch": statistics.median(seconds[1:]) * (len(x) // BATCH)}
+
+
 def main() -> int:
     """Time every program."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=pathlib.Path, default=os.environ.get("BAYESPC_DATA"))
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--rows", type=int, help="training images")
+    parser.add_argument("--oracle", type=pathlib.Path, help="folder of bpc_reference.py")
     arguments = parser.parse_args()
     if arguments.data is None:
         parser.error("give --data FOLDER, or set BAYESPC_DATA")
     if arguments.epochs < 1 or (arguments.rows is not None and arguments.rows < BATCH):
         parser.error(f"give at least one epoch and {BATCH} rows")
+    if arguments.oracle is not None and not (arguments.oracle / "bpc_reference.py").is_file():
+        parser.error(f"{arguments.oracle} holds no bpc_reference.py")
     data = load(pathlib.Path(arguments.data), arguments.rows)
     peers = {
         "jax backprop": time_jax(backprop_step, data, arguments.epochs),
@@ -198,6 +223,8 @@ def main() -> int:
         peers["scikit-learn mlp"] = time_sklearn(data, arguments.epochs)
     except ImportError:
         print("scikit-learn is not installed: left out", file=sys.stderr)
+    if arguments.oracle is not None:
+        peers["numpy reference"] = time_oracle(arguments.oracle, data)
     print(json.dumps({"jax": jax.__version__, "cores": os.cpu_count(), "peers": peers}, indent=2))
     return 0
 
