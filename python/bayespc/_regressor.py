@@ -21,7 +21,9 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
     Parameters
     ----------
     hidden_layer_sizes : int or sequence of int, default=(50, 50)
-        Widths of the hidden layers; ``()`` is Bayesian linear regression.
+        Widths of the hidden layers; ``()`` is Bayesian linear regression. Where `prior_scale`, `activation`
+        or another parameter is ``"auto"`` and these are left as they are, each network may be twice as wide
+        if held-out samples are clearly better for it, from 500 samples on.
     activation : {"relu", "identity", "leaky_relu", "tanh", "sigmoid", "softplus", "gelu", "silu", "auto"}, \
             default="relu"
         Nonlinearity of the hidden layers; ``"auto"`` chooses between relu and silu like `prior_scale`, for

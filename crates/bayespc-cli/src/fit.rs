@@ -145,6 +145,14 @@ fn train(problem: &Problem, parts: &Parts, plan: &Plan) -> Result<Model> {
     if let Some(warning) = model.notes().get(WARNING_NOTE) {
         note(&format!("warning: {warning}"));
     }
+    let (settings, epochs) = (model.settings(), model.settings().training.epochs);
+    let shortest = (0..settings.members).map(|m| settings.epochs_of(m)).min().unwrap_or(epochs);
+    if shortest < epochs {
+        note(&format!(
+            "networks learned for {shortest} epochs or more, not for {epochs}: see search.max_steps and \
+             search.lengths; --search off trains for all"
+        ));
+    }
     let energies: Vec<Vec<_>> = model
         .free_energy(input, targets, None)?
         .iter()

@@ -51,6 +51,8 @@ enum What {
     Ablation,
     /// Settings of the baselines, chosen on training data
     Tuning,
+    /// What the defaults rest on, measured on training data
+    Choices,
     /// Default settings beside other methods
     Benchmark,
     /// Class probabilities, and images of something else
@@ -67,6 +69,7 @@ impl What {
             Self::Table1 => vec![Experiment::Table1],
             Self::Ablation => vec![Experiment::Ablation],
             Self::Tuning => vec![Experiment::Tuning],
+            Self::Choices => vec![Experiment::Choices],
             Self::Benchmark => vec![Experiment::Benchmark],
             Self::Classes => vec![Experiment::Classes],
             Self::All => Experiment::PAPER.to_vec(),

@@ -79,7 +79,8 @@ impl LearnerSettings {
         let targets: Mat<f64> = cast(train.target());
         let targets = Targets::Values(targets.as_ref());
         // The network keeps the activation it has.
-        let search = SearchSettings { activations: Vec::new(), ..SearchSettings::default() };
+        let search =
+            SearchSettings { activations: Vec::new(), widths: Vec::new(), ..SearchSettings::default() };
         let choice = selection::choose(train.input(), targets, train.weights(), &model, &search)?;
         let NetworkSettings { prior, head, .. } = choice.settings.network;
         Ok(Self::Bpc(BpcSettings { rule: settings.rule.clone(), prior, head }))

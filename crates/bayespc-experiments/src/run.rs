@@ -12,7 +12,7 @@ use bayespc::learners::Learner;
 use bayespc::linalg::cast;
 use bayespc::model::{Targets, Unwatched};
 use bayespc::prediction::Predictive;
-use bayespc::selection::{self, SearchSettings};
+use bayespc::selection;
 use bayespc::training::{self, Control, EpochReport, Observer, TrainingSettings};
 use bayespc::{Real, metrics};
 use bayespc_data::DataSource;
@@ -107,7 +107,7 @@ fn train<T: Real>(
         let settings = bpc.model(&run.network(), &settings, members);
         let targets: Mat<f64> = cast(train.target());
         let targets = Targets::Values(targets.as_ref());
-        let search = SearchSettings::default();
+        let search = spec.choose.clone().unwrap_or_default();
         let model =
             selection::choose_and_fit(train.input(), targets, None, &settings, &search, &mut Unwatched)
                 .map_err(learning(&name))?;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bayespc::network::NetworkSettings;
 use bayespc::prediction::Method;
+use bayespc::selection::SearchSettings;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -93,6 +94,8 @@ pub struct LearnerSpec {
     /// An ensemble of so many networks, chosen from the training data one by one as the command does; for Bayesian
     /// predictive coding on tables.
     pub members: Option<usize>,
+    /// How these networks are chosen, where that differs from the command's way.
+    pub choose: Option<SearchSettings>,
     /// Batch size, where it differs from the run's; never given to a full-batch run.
     pub batch_size: Option<usize>,
 }

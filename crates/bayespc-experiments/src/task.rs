@@ -54,8 +54,8 @@ impl Source {
     }
 
     /// Split number `split`; synthetic tasks are drawn with `seed`. `rows` limits the training images.
-    /// With `validate` a table's test part stays unseen: the first fifth of the training part, whose order is
-    /// random, is predicted from the rest.
+    /// With `validate` the test part stays unseen: of a table the first fifth of the training part, whose order is
+    /// random, is predicted from the rest; of images the last sixth of those for training.
     pub fn task<T: Real>(
         &self,
         split: usize,
@@ -89,11 +89,18 @@ impl Source {
             Self::Mnist(mnist) => {
                 let count = rows.unwrap_or(usize::MAX).min(mnist.train_labels.len());
                 let labels = |labels: &[u8]| labels.iter().map(|&l| usize::from(l)).collect::<Vec<_>>();
-                let (train, test) = (labels(&mnist.train_labels[..count]), labels(&mnist.test_labels));
+                let (count, test_images, test) = if validate {
+                    let held_out = count / 6;
+                    let (rest, labelled) = mnist.train_labels[..count].split_at(count - held_out);
+                    (rest.len(), mnist.train_images.subcols(rest.len(), held_out), labels(labelled))
+                } else {
+                    (count, mnist.test_images.as_ref(), labels(&mnist.test_labels))
+                };
+                let train = labels(&mnist.train_labels[..count]);
                 let codes = |labels: &[usize]| one_hot(labels, 10).map_err(learning("mnist"));
                 Ok(Task {
                     train: (normalised(mnist.train_images.subcols(0, count)), codes(&train)?),
-                    test: (normalised(mnist.test_images.as_ref()), codes(&test)?),
+                    test: (normalised(test_images), codes(&test)?),
                     labels: Some(test),
                     target_scale: 1.0,
                 })

@@ -141,12 +141,15 @@ impl ModelSettings {
             network.prior.col_var = variant.col_var;
             network.activation = variant.activation;
             network.head = variant.head.clone();
+            for size in &mut network.hidden_layer_sizes {
+                *size = ((*size as f64 * variant.width).round() as usize).max(1);
+            }
         }
         network
     }
 }
 
-/// A member's own prior, activation and head.
+/// A member's own prior, activation, head, width and length of training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
@@ -163,6 +166,9 @@ pub struct Variant {
     /// Share of the epochs of training.
     #[serde(default = "one")]
     pub length: f64,
+    /// Factor on the widths of the hidden layers.
+    #[serde(default = "one")]
+    pub width: f64,
 }
 
 fn one() -> f64 {
@@ -171,7 +177,11 @@ fn one() -> f64 {
 
 impl Variant {
     fn validate(&self) -> Result<()> {
-        let positive = [("variants.col_var", self.col_var), ("variants.temperature", self.temperature)];
+        let positive = [
+            ("variants.col_var", self.col_var),
+            ("variants.temperature", self.temperature),
+            ("variants.width", self.width),
+        ];
         for (name, value) in positive {
             if !(value.is_finite() && value > 0.0) {
                 return Err(Error::Setting { name, value, must_be: "positive and finite" });

@@ -1,5 +1,5 @@
-//! Choosing the members of an ensemble from training data: their prior scales, activations, noise models and lengths
-//! of training, and the temperatures of their class probabilities.
+//! Choosing the members of an ensemble from training data: their prior scales, activations, noise models, widths and
+//! lengths of training, and the temperatures of their class probabilities.
 //!
 //! V⁰ is the one setting that matters: too wide overfits, too narrow underfits. Every candidate trains on four
 //! fifths of the samples (at most [`SearchSettings::max_rows`] of them, so that the cost is bounded) and predicts
@@ -14,8 +14,10 @@
 //! candidate that is wrong but knows it would win over one that is right. Classes are scored by the first alone.
 //! A single hold-out density would also prefer what does well alone; wide priors do badly alone and best together.
 //!
-//! On request (`lengths`) all candidates train for a short time first; the kinds that were picked most train again
-//! for longer, and members are picked from all.
+//! Then the kinds that were picked most train again with wider layers, and members are picked anew from all. What costs
+//! more must be clearly better: the new choice is kept if its score is higher by a standard error of the difference,
+//! for among many candidates some are better on the held-out samples by chance. On request (`lengths`) all candidates
+//! train for a short time first, and the kinds picked most for longer.
 
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
@@ -27,7 +29,7 @@ use crate::heads::{Categorical, HeadSettings, VarianceNode};
 use crate::hold_out::{HoldOut, Selected};
 use crate::learners::Rule;
 use crate::model::{Model, ModelSettings, Progress, Targets, Variant};
-use crate::network::Activation;
+use crate::network::{Activation, NetworkSettings};
 use crate::prediction::Predictive;
 use crate::real::Real;
 
@@ -73,9 +75,14 @@ pub struct SearchSettings {
     pub networks: usize,
     /// Shares of the epochs: all candidates train for the first, the finalists for each of the others as well.
     pub lengths: Vec<f64>,
-    /// Candidates that train for more than one length.
+    /// Factors on the widths of the hidden layers that finalists try besides; none if the settings ask for other
+    /// widths than the default's.
+    pub widths: Vec<f64>,
+    /// Samples from which on they are tried.
+    pub widths_from: usize,
+    /// Candidates that train for more than one length or width.
     pub finalists: usize,
-    /// Steps the final training of a member takes at most, whatever the length.
+    /// Steps the final training of a member takes at most, whatever the length; of wider members in proportion fewer.
     pub max_steps: u64,
 }
 
@@ -90,6 +97,8 @@ impl Default for SearchSettings {
             rounds: 2,
             networks: 1,
             lengths: vec![1.0],
+            widths: vec![2.0],
+            widths_from: 500,
             finalists: 2,
             max_steps: 30_000,
         }
@@ -115,6 +124,9 @@ impl SearchSettings {
         if let Some(&value) = self.lengths.iter().find(|v| !(**v > 0.0 && **v <= 1.0)) {
             return Err(Error::Setting { name: "search.lengths", value, must_be: "in (0, 1]" });
         }
+        if let Some(&value) = self.widths.iter().find(|v| !(v.is_finite() && **v > 0.0)) {
+            return Err(Error::Setting { name: "search.widths", value, must_be: "positive and finite" });
+        }
         for (name, count) in [("search.rounds", self.rounds), ("search.networks", self.networks)] {
             if count == 0 {
                 return Err(Error::Setting { name, value: 0.0, must_be: "at least 1" });
@@ -131,6 +143,30 @@ impl SearchSettings {
         let lengths: Vec<f64> = self.lengths.iter().copied().filter(enough).collect();
         if lengths.is_empty() { vec![1.0] } else { lengths }
     }
+
+    /// What finalists try after their first training, one after the other.
+    fn changes(&self, lengths: &[f64], samples: usize, network: &NetworkSettings) -> Vec<Change> {
+        let by_hand = network.hidden_layer_sizes != NetworkSettings::default().hidden_layer_sizes;
+        let widths = if by_hand || samples < self.widths_from { &[] } else { &self.widths[..] };
+        let lengths = lengths.iter().skip(1).map(|&length| Change::Length(length));
+        lengths.chain(widths.iter().map(|&width| Change::Width(width))).collect()
+    }
+}
+
+/// How a finalist trains once more.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Length(f64),
+    Width(f64),
+}
+
+impl Change {
+    fn of(self, variant: &Variant) -> Variant {
+        match self {
+            Self::Length(length) => Variant { length, ..variant.clone() },
+            Self::Width(width) => Variant { width, ..variant.clone() },
+        }
+    }
 }
 
 /// A candidate and how it did.
@@ -144,6 +180,8 @@ pub struct Candidate {
     pub head: HeadSettings,
     /// Share of the epochs.
     pub length: f64,
+    /// Factor on the widths of its hidden layers.
+    pub width: f64,
     /// Mean log density of the held-out samples by this candidate alone; none if it could not be trained.
     pub density: Option<f64>,
     /// Members of the final ensemble that are of its kind.
@@ -187,10 +225,11 @@ pub fn choose<S: Real>(
     let lengths = search.lengths_of(settings.training.epochs);
     let mut variants = variants(&targets, settings, search, lengths[0]);
     let (mut predictions, mut judged, mut picked) = (Vec::new(), Vec::new(), Vec::new());
-    for (i, &length) in lengths.iter().enumerate() {
-        if i > 0 {
-            // Longer ones are tried of those kinds that already help most.
-            variants.extend(finalists(&picked, &variants, search.finalists, length));
+    let changes = search.changes(&lengths, input.ncols(), &settings.network);
+    for change in std::iter::once(None).chain(changes.into_iter().map(Some)) {
+        if let Some(change) = change {
+            // What costs more is tried of those kinds that already help most.
+            variants.extend(finalists(&picked, &variants, search.finalists, change));
         }
         let from = judged.len();
         let trials: Vec<(usize, usize)> =
@@ -205,7 +244,10 @@ pub fn choose<S: Real>(
             new.chunks(hold_outs.len()).map(|rounds| Judged::of(rounds, &hold_outs, keep_temperature)),
         );
         predictions.extend(new);
-        picked = pick(&judged, settings.members);
+        let anew = pick(&judged, settings.members);
+        if change.is_none() || is_clearly_better(&of(&judged, &anew), &of(&judged, &picked)) {
+            picked = anew;
+        }
     }
     let temperature = |c: usize| judged[c].as_ref().map_or(1.0, |judged| judged.temperature);
     let candidates = (0..variants.len())
@@ -214,6 +256,7 @@ pub fn choose<S: Real>(
             activation: variants[c].activation,
             head: variants[c].head.clone(),
             length: variants[c].length,
+            width: variants[c].width,
             density: judged[c].as_ref().map(Judged::density),
             members: picked.iter().filter(|&&p| p == c).count(),
             temperature: temperature(c),
@@ -228,7 +271,7 @@ pub fn choose<S: Real>(
         let longest = longest(input.ncols(), settings, search.max_steps);
         let variant = |&c: &usize| Variant {
             temperature: temperature(c),
-            length: variants[c].length.min(longest),
+            length: variants[c].length.min(longest / variants[c].width.max(1.0)),
             ..variants[c].clone()
         };
         chosen.variants = picked.iter().map(variant).collect();
@@ -305,15 +348,16 @@ fn variants(
     for head in &heads {
         for &activation in activations {
             for &col_var in &search.col_vars {
-                variants.push(Variant { col_var, activation, head: head.clone(), temperature: 1.0, length });
+                let head = head.clone();
+                variants.push(Variant { col_var, activation, head, temperature: 1.0, length, width: 1.0 });
             }
         }
     }
     variants
 }
 
-/// The kinds that were picked most often, trained for another length.
-fn finalists(picked: &[usize], variants: &[Variant], count: usize, length: f64) -> Vec<Variant> {
+/// The kinds that were picked most often, changed.
+fn finalists(picked: &[usize], variants: &[Variant], count: usize, change: Change) -> Vec<Variant> {
     let mut votes: Vec<(usize, usize)> = Vec::new();
     for &c in picked {
         match votes.iter_mut().find(|(kind, _)| *kind == c) {
@@ -323,7 +367,7 @@ fn finalists(picked: &[usize], variants: &[Variant], count: usize, length: f64) 
     }
     // Stable: among equals the one that was picked first.
     votes.sort_by_key(|&(_, votes)| std::cmp::Reverse(votes));
-    votes.iter().take(count).map(|&(c, _)| Variant { length, ..variants[c].clone() }).collect()
+    votes.iter().take(count).map(|&(c, _)| change.of(&variants[c])).collect()
 }
 
 /// The factor on the epochs at which training on `n` samples takes so many steps.
@@ -419,8 +463,8 @@ fn pick(judged: &[Option<Judged>], members: usize) -> Vec<usize> {
     for _ in 0..members {
         let mut best: Option<(f64, usize)> = None;
         for c in (0..judged.len()).filter(|&c| judged[c].is_some()) {
-            let together: Vec<&Judged> =
-                picked.iter().chain([&c]).filter_map(|&c: &usize| judged[c].as_ref()).collect();
+            let mut together = of(judged, &picked);
+            together.extend(&judged[c]);
             let score = score(&together);
             if best.is_none_or(|(highest, _)| score > highest) {
                 best = Some((score, c));
@@ -431,28 +475,61 @@ fn pick(judged: &[Option<Judged>], members: usize) -> Vec<usize> {
     picked
 }
 
+/// What is known of these candidates.
+fn of<'a>(judged: &'a [Option<Judged>], picked: &[usize]) -> Vec<&'a Judged> {
+    picked.iter().filter_map(|&c| judged[c].as_ref()).collect()
+}
+
 /// Score of an equal mixture.
 fn score(members: &[&Judged]) -> f64 {
-    let (first, count) = (members[0], members.len() as f64);
+    let shares = &members[0].shares;
+    let total: f64 = shares.iter().sum();
+    let density: f64 =
+        shares.iter().enumerate().map(|(j, share)| share / total * log_density(members, j)).sum();
+    density - 0.5 * mean_squares(members).iter().map(|square| square.ln()).sum::<f64>()
+}
+
+/// log p(y | x) of sample j under an equal mixture.
+fn log_density(members: &[&Judged], j: usize) -> f64 {
+    let largest = members.iter().map(|m| m.log_densities[j]).fold(f64::NEG_INFINITY, f64::max);
+    let sum: f64 = members.iter().map(|m| (m.log_densities[j] - largest).exp()).sum();
+    largest + (sum / members.len() as f64).ln()
+}
+
+/// Squared errors of a mixture's mean in sample j, one per target; none of classes.
+fn squares<'a>(members: &'a [&Judged], j: usize) -> impl Iterator<Item = f64> + 'a {
+    let d = if members[0].errors.is_empty() { 0 } else { members[0].n_targets };
+    (0..d).map(move |i| {
+        let error = members.iter().map(|m| m.errors[j * d + i]).sum::<f64>() / members.len() as f64;
+        error * error
+    })
+}
+
+/// Their means over samples.
+fn mean_squares(members: &[&Judged]) -> Vec<f64> {
+    let shares = &members[0].shares;
+    let total: f64 = shares.iter().sum();
+    let mut means = vec![0.0; squares(members, 0).count()];
+    for (j, share) in shares.iter().enumerate() {
+        means.iter_mut().zip(squares(members, j)).for_each(|(mean, square)| *mean += share / total * square);
+    }
+    means.into_iter().map(|mean: f64| mean.max(EXACT)).collect()
+}
+
+/// Whether the first mixture's score exceeds the second's by more than a standard error of the difference. A sample's
+/// share in the difference of −½ log mean e² is that of −½ e²/mean e², the mean by the second.
+fn is_clearly_better(new: &[&Judged], old: &[&Judged]) -> bool {
+    let (Some(first), false) = (new.first(), old.is_empty()) else { return !new.is_empty() };
+    let means = mean_squares(old);
+    let gain = |j: usize| {
+        let error: f64 = squares(new, j).zip(squares(old, j)).zip(&means).map(|((n, o), m)| (n - o) / m).sum();
+        log_density(new, j) - log_density(old, j) - 0.5 * error
+    };
     let total: f64 = first.shares.iter().sum();
-    let mut density = 0.0;
-    for (j, share) in first.shares.iter().enumerate() {
-        let largest = members.iter().map(|m| m.log_densities[j]).fold(f64::NEG_INFINITY, f64::max);
-        let sum: f64 = members.iter().map(|m| (m.log_densities[j] - largest).exp()).sum();
-        density += share / total * (largest + (sum / count).ln());
-    }
-    if first.errors.is_empty() {
-        return density;
-    }
-    let d = first.n_targets;
-    let mut squares = vec![0.0; d];
-    for (j, share) in first.shares.iter().enumerate() {
-        for (i, square) in squares.iter_mut().enumerate() {
-            let error = members.iter().map(|m| m.errors[j * d + i]).sum::<f64>() / count;
-            *square += share / total * (error * error);
-        }
-    }
-    density - 0.5 * squares.iter().map(|square| square.max(EXACT).ln()).sum::<f64>()
+    let gains: Vec<(f64, f64)> = first.shares.iter().enumerate().map(|(j, s)| (s / total, gain(j))).collect();
+    let mean: f64 = gains.iter().map(|(share, gain)| share * gain).sum();
+    let variance: f64 = gains.iter().map(|(share, gain)| (share * (gain - mean)).powi(2)).sum();
+    mean > variance.sqrt()
 }
 
 #[cfg(test)]
@@ -560,6 +637,35 @@ mod tests {
     }
 
     #[test]
+    fn what_costs_more_must_be_better_by_more_than_chance() {
+        // Gains of 1, 3, 1 and 3 nats: mean 2, standard error ½. The errors count like densities.
+        let judged = |log_densities: [f64; 4], errors: [f64; 4]| Judged {
+            log_densities: log_densities.to_vec(),
+            errors: errors.to_vec(),
+            shares: vec![2.0; 4],
+            n_targets: 1,
+            temperature: 1.0,
+        };
+        let old = judged([-3.0; 4], [1.0; 4]);
+        let new = judged([-2.0, 0.0, -2.0, 0.0], [1.0; 4]);
+        assert!(is_clearly_better(&[&new], &[&old]));
+        assert!(!is_clearly_better(&[&old], &[&new]));
+        // One sample that gains 4 nats: mean 1, standard error √¾.
+        let one = judged([1.0, -3.0, -3.0, -3.0], [1.0; 4]);
+        assert!(is_clearly_better(&[&one], &[&old]));
+        // Another loses 2: mean ½, standard error √19 / 4.
+        let mixed = judged([1.0, -5.0, -3.0, -3.0], [1.0; 4]);
+        assert!(!is_clearly_better(&[&mixed], &[&old]));
+        // Errors twice as large cost 3/2 each.
+        let wrong = judged([-1.5, 0.5, -1.5, 0.5], [2.0; 4]);
+        let worse = judged([-1.6, -1.5, -1.6, -1.5], [2.0; 4]);
+        assert!(is_clearly_better(&[&wrong], &[&old]));
+        assert!(!is_clearly_better(&[&worse], &[&old]));
+        // Something is better than nothing, and nothing is not.
+        assert!(is_clearly_better(&[&old], &[]) && !is_clearly_better(&[], &[&old]));
+    }
+
+    #[test]
     fn members_are_picked_for_what_they_add_and_failures_never() {
         // Alone the middling one is best; with it either specialist; then the other one.
         let order = pick(&three(), 3);
@@ -639,6 +745,37 @@ mod tests {
     }
 
     #[test]
+    fn finalists_try_wider_layers_unless_samples_are_few_or_widths_are_set_by_hand() {
+        let (x, y) = task(1, 0.05);
+        let mut settings = ModelSettings { members: 2, ..ModelSettings::default() };
+        settings.training.epochs = 5;
+        let search = SearchSettings {
+            activations: vec![],
+            noise: false,
+            rounds: 1,
+            widths: vec![0.5],
+            widths_from: 120,
+            ..SearchSettings::default()
+        };
+        let widths = |settings: &ModelSettings, search: &SearchSettings| -> Vec<f64> {
+            let targets = Targets::Values(y.as_ref());
+            let choice = choose(x.as_ref(), targets, None, settings, search).unwrap();
+            // Every member has the width of the candidate it is of.
+            let network = |m| choice.settings.network_of(m).hidden_layer_sizes;
+            for (m, variant) in choice.settings.variants.iter().enumerate() {
+                assert_eq!(network(m)[0] as f64, 50.0 * variant.width);
+            }
+            choice.candidates.iter().map(|candidate| candidate.width).collect()
+        };
+        let tried = widths(&settings, &search);
+        assert_eq!(tried[..3], [1.0; 3]);
+        assert!(!tried[3..].is_empty() && tried[3..].iter().all(|&width| width == 0.5));
+        assert_eq!(widths(&settings, &SearchSettings { widths_from: 121, ..search.clone() }), [1.0; 3]);
+        settings.network.hidden_layer_sizes = vec![50];
+        assert_eq!(widths(&settings, &search), [1.0; 3]);
+    }
+
+    #[test]
     fn finalists_are_the_kinds_with_most_votes_and_among_equals_the_first() {
         let kind = |col_var| Variant {
             col_var,
@@ -646,9 +783,10 @@ mod tests {
             head: HeadSettings::default(),
             temperature: 1.0,
             length: 0.5,
+            width: 1.0,
         };
         let kinds = [kind(1.0), kind(2.0), kind(3.0), kind(4.0)];
-        let found = finalists(&[3, 0, 2, 0, 1], &kinds, 2, 1.0);
+        let found = finalists(&[3, 0, 2, 0, 1], &kinds, 2, Change::Length(1.0));
         let found: Vec<(f64, f64)> = found.iter().map(|kind| (kind.col_var, kind.length)).collect();
         assert_eq!(found, [(1.0, 1.0), (4.0, 1.0)]);
     }
