@@ -94,7 +94,7 @@ impl ModelSettings {
             rule: Rule::Feedback(FeedbackSettings {
                 gain: 0.3,
                 schedule: Schedule::Cosine { first: 0.1, last: 0.002 },
-                refresh_every: 20,
+                refresh_every: 10,
                 whiten_input: true,
                 ..FeedbackSettings::default()
             }),

@@ -59,7 +59,7 @@ pub struct BenchArgs {
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [BenchRule::Feedback])]
     rule: Vec<BenchRule>,
     /// Batches between two refreshes of the feedback rule's factors (mnist and scaling)
-    #[arg(long, value_name = "K", default_value_t = 20)]
+    #[arg(long, value_name = "K", default_value_t = 10)]
     refresh_every: u64,
     /// Training images of mnist, rows to predict, to stream, or of the largest table of scaling
     #[arg(long, value_name = "N")]
