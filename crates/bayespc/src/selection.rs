@@ -522,7 +522,8 @@ fn is_clearly_better(new: &[&Judged], old: &[&Judged]) -> bool {
     let (Some(first), false) = (new.first(), old.is_empty()) else { return !new.is_empty() };
     let means = mean_squares(old);
     let gain = |j: usize| {
-        let error: f64 = squares(new, j).zip(squares(old, j)).zip(&means).map(|((n, o), m)| (n - o) / m).sum();
+        let error: f64 =
+            squares(new, j).zip(squares(old, j)).zip(&means).map(|((n, o), m)| (n - o) / m).sum();
         log_density(new, j) - log_density(old, j) - 0.5 * error
     };
     let total: f64 = first.shares.iter().sum();
