@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use bayespc::model::Model;
-use bayespc::selection::WARNING_NOTE;
+use bayespc::model::selection::WARNING_NOTE;
 use bayespc_data::Targets;
 use bayespc_experiments::fit_report::{FitReport, Outcome};
 use clap::Args;

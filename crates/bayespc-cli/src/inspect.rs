@@ -9,8 +9,8 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use bayespc::base::linalg::inner;
 use bayespc::heads::HeadSettings;
-use bayespc::linalg::inner;
 use bayespc::model::{Member, Model, Task};
 use bayespc::network::Layer;
 use clap::Args;

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use anyhow::Result;
+use bayespc::data::Standardiser;
 use bayespc::data::{Dataset, one_hot};
 use bayespc::heads::HeadSettings;
 use bayespc::learners::{
@@ -11,7 +12,6 @@ use bayespc::learners::{
 };
 use bayespc::model::{InputScaling, ModelSettings, Unwatched};
 use bayespc::prediction::Method;
-use bayespc::scaling::Standardiser;
 use bayespc::training::{self, Silent, TrainingSettings};
 use bayespc_data::Targets;
 use clap::ValueEnum;

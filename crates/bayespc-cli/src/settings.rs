@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use bayespc::model::selection::{self, SearchSettings};
 use bayespc::model::{Model, ModelSettings, Progress, Targets};
-use bayespc::selection::{self, SearchSettings};
 use clap::{Args, ValueEnum};
 use faer::MatRef;
 use serde::Deserialize;

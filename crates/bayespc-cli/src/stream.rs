@@ -7,9 +7,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use bayespc::calibration::Calibration;
+use bayespc::model::calibration::Calibration;
+use bayespc::model::selection::{self, SEARCH_NOTE};
 use bayespc::model::{self, Model};
-use bayespc::selection::{self, SEARCH_NOTE};
 use bayespc_data::RowBatches;
 use serde_json::json;
 

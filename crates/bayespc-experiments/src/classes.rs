@@ -5,9 +5,9 @@ use std::path::Path;
 
 use bayespc::heads::HeadSettings;
 use bayespc::metrics;
+use bayespc::model::selection::{self, SearchSettings};
 use bayespc::model::{Model, ModelSettings, Targets, Unwatched};
 use bayespc::network::NetworkSettings;
-use bayespc::selection::{self, SearchSettings};
 use bayespc::training::TrainingSettings;
 use bayespc::{Real, Result as CoreResult};
 use bayespc_data::{DataSource, Mnist, load_mnist, synthetic};

@@ -2,16 +2,16 @@
 
 use bayespc::Real;
 use bayespc::Result;
+use bayespc::base::linalg::cast;
 use bayespc::data::Dataset;
 use bayespc::heads::HeadSettings;
 use bayespc::learners::{
     Backprop, BackpropSettings, BayesByBackprop, BayesByBackpropSettings, Bpc, Learner, PredictiveCoding,
     PredictiveCodingSettings, RandomFeatures, RandomFeaturesSettings, Rule,
 };
-use bayespc::linalg::cast;
+use bayespc::model::selection::{self, SearchSettings};
 use bayespc::model::{ModelSettings, Targets};
 use bayespc::network::{Network, NetworkSettings, PriorSettings};
-use bayespc::selection::{self, SearchSettings};
 use bayespc::training::TrainingSettings;
 use faer::Mat;
 use rand::Rng;

@@ -7,12 +7,12 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::Instant;
 
+use bayespc::base::linalg::cast;
 use bayespc::data::Dataset;
 use bayespc::learners::Learner;
-use bayespc::linalg::cast;
+use bayespc::model::selection;
 use bayespc::model::{Targets, Unwatched};
 use bayespc::prediction::Predictive;
-use bayespc::selection;
 use bayespc::training::{self, Control, EpochReport, Observer, TrainingSettings};
 use bayespc::{Real, metrics};
 use bayespc_data::DataSource;

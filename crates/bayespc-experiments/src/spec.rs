@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use bayespc::model::selection::SearchSettings;
 use bayespc::network::NetworkSettings;
 use bayespc::prediction::Method;
-use bayespc::selection::SearchSettings;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};

@@ -2,10 +2,10 @@
 //! where there are no data.
 
 use bayespc::heads::{HeadSettings, VarianceNode};
+use bayespc::model::selection::{self, SearchSettings};
 use bayespc::model::{Model, ModelSettings, Targets, Unwatched};
 use bayespc::network::NetworkSettings;
 use bayespc::prediction::{Method, Predictive};
-use bayespc::selection::{self, SearchSettings};
 use bayespc::training::TrainingSettings;
 use bayespc_data::synthetic::{self, Curve};
 use faer::Mat;

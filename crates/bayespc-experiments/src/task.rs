@@ -1,9 +1,9 @@
 //! A task: standardised training and test data of one split, ready for any learner.
 
 use bayespc::Real;
+use bayespc::base::linalg::cast;
+use bayespc::data::Standardiser;
 use bayespc::data::one_hot;
-use bayespc::linalg::cast;
-use bayespc::scaling::Standardiser;
 use bayespc_data::{DataSource, Mnist, Split, load_mnist, load_uci, standard_splits, synthetic};
 use faer::{Mat, MatRef};
 use rand::SeedableRng;

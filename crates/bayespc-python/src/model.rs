@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use bayespc::inference::RelaxationSettings;
 use bayespc::learners::Rule;
+use bayespc::model::selection::{self, SearchSettings};
 use bayespc::model::{Model as Inner, ModelSettings, Targets, Task};
 use bayespc::prediction::Method;
-use bayespc::selection::{self, SearchSettings};
 use bayespc::{Error, Result};
 use numpy::{PyArray1, PyArray2, PyArray3, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;

@@ -41,41 +41,35 @@
 //!
 //! | for                     | modules                                                                         |
 //! |-------------------------|---------------------------------------------------------------------------------|
-//! | using it                | [`model`] fits, predicts and streams; [`model_file`] keeps; [`metrics`] judges   |
-//! | data                    | [`data`] views and checks, [`scaling`] standardises                              |
+//! | using it                | [`model`] fits, predicts and streams; [`metrics`] judges   |
+//! | data                    | [`data`]: views, checks, standardising                              |
 //! | probability             | [`distributions`], always `f64`                                                  |
 //! | the network             | [`network`] of layers, [`heads`] that read its output                            |
 //! | E-step, M-step          | [`inference`] of activities, [`learning`] of posteriors                          |
 //! | output                  | [`prediction`]: four methods, one result type                                    |
 //! | learners and their loop | [`learners`] under one trait, [`optim`] for the baselines, [`training`]          |
-//! | ground                  | [`real`], [`error`], [`linalg`], [`special`]                                     |
+//! | ground                  | [`real`], [`error`]                                     |
 //!
 //! Inference never changes a posterior, learning never changes an activity, prediction changes nothing. Chance
 //! enters as an argument, and the number of threads never changes a result. The library reads and writes no
 //! files, looks at no clock and prints nothing.
 
-pub mod calibration;
+#[doc(hidden)]
+pub mod base;
 pub mod data;
 pub mod distributions;
 pub mod error;
 pub mod heads;
-mod hold_out;
 pub mod inference;
 pub mod learners;
 pub mod learning;
-pub mod linalg;
 pub mod metrics;
 pub mod model;
-pub mod model_file;
-mod model_settings;
 pub mod network;
 pub mod optim;
-mod parallel;
 pub mod prediction;
 pub mod real;
-mod refit;
-pub mod scaling;
-pub mod selection;
+#[doc(hidden)]
 pub mod special;
 pub mod training;
 

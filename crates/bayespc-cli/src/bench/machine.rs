@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use bayespc::linalg::product_into;
+use bayespc::base::linalg::product_into;
 use faer::{Accum, Mat};
 use rayon::ThreadPool;
 

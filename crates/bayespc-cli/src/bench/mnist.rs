@@ -6,11 +6,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use bayespc::base::linalg::cast;
 use bayespc::data::{Dataset, one_hot};
 use bayespc::inference::RelaxationSettings;
 use bayespc::learners::{BackpropSettings, Learner, PredictiveCodingSettings, Rule};
 use bayespc::learning::Schedule;
-use bayespc::linalg::cast;
 use bayespc::metrics;
 use bayespc::model::ModelSettings;
 use bayespc::network::{NetworkSettings, PriorSettings};

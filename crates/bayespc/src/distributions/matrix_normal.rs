@@ -13,8 +13,8 @@ use faer::{Mat, MatRef};
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
 
+use crate::base::linalg::{Cholesky, inner};
 use crate::error::{Error, Result};
-use crate::linalg::{Cholesky, inner};
 
 /// Matrix normal distribution over `d_post × d_pre` weights.
 #[derive(Clone, Debug)]

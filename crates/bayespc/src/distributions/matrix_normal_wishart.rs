@@ -17,8 +17,8 @@ use super::matrix_normal::standard_normal;
 use super::stats::{NaturalParams, SufficientStats};
 use super::student_t::MultivariateT;
 use super::wishart::{PrecisionDraw, Wishart};
+use crate::base::linalg::{Cholesky, inner, symmetrised};
 use crate::error::{Error, Result};
-use crate::linalg::{Cholesky, inner, symmetrised};
 
 /// q(W, Σ⁻¹) = MN(W | M, Σ⁻¹, V) Wishart(Σ⁻¹ | Ψ, ν) over `d_post × d_pre` weights.
 #[derive(Clone, Debug)]

@@ -11,8 +11,8 @@
 
 use faer::{Accum, Mat, MatRef, unzip, zip};
 
+use crate::base::linalg::{mirror_lower, product_into, symmetric_product_into, update, without_dust};
 use crate::error::{Error, Result};
-use crate::linalg::{mirror_lower, product_into, symmetric_product_into, update, without_dust};
 
 /// Sums over samples of pre- and post-synaptic outer products (paper Eq. 7).
 #[derive(Clone, Debug, PartialEq)]

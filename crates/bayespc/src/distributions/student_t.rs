@@ -12,8 +12,8 @@ use faer::{Mat, MatRef};
 use rand::Rng;
 use rand_distr::{ChiSquared, Distribution, StandardNormal};
 
+use crate::base::linalg::Cholesky;
 use crate::error::{Error, Result};
-use crate::linalg::Cholesky;
 use crate::special::student_t_ln_pdf;
 
 /// t_k(μ, S) over d dimensions.

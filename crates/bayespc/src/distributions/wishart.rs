@@ -12,8 +12,8 @@ use faer::{Mat, MatRef};
 use rand::Rng;
 use rand_distr::{ChiSquared, Distribution, StandardNormal};
 
+use crate::base::linalg::{Cholesky, inner, mirror_lower};
 use crate::error::{Error, Result};
-use crate::linalg::{Cholesky, inner, mirror_lower};
 use crate::special::{ln_multigamma, multi_digamma};
 
 /// Wishart distribution of a `d × d` precision matrix.

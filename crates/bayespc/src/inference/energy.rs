@@ -12,7 +12,7 @@
 use faer::{Accum, Mat};
 
 use super::clamp::Clamp;
-use crate::linalg::product_into;
+use crate::base::linalg::product_into;
 use crate::network::{Activation, Activities, Expectations};
 use crate::real::Real;
 
@@ -48,7 +48,7 @@ pub fn energies<T: Real>(
 }
 
 /// Add E_l of every sample.
-pub(super) fn add_layer_energy<T: Real>(
+pub(in crate::inference) fn add_layer_energy<T: Real>(
     layers: &[Expectations<T>],
     activities: &Activities<T>,
     temperature: f64,
@@ -65,7 +65,11 @@ pub(super) fn add_layer_energy<T: Real>(
 }
 
 /// Add ½ z_0ᵀz_0/σ_0² over the free entries of every sample.
-pub(super) fn add_input_energy<T: Real>(activities: &Activities<T>, clamp: &Clamp<T>, columns: &mut [f64]) {
+pub(in crate::inference) fn add_input_energy<T: Real>(
+    activities: &Activities<T>,
+    clamp: &Clamp<T>,
+    columns: &mut [f64],
+) {
     if let Some(free) = &clamp.free_input {
         let half = 0.5 * clamp.input_precision.as_f64();
         for (j, column) in columns.iter_mut().enumerate() {
@@ -87,7 +91,7 @@ fn add_quadratic<T: Real>(x: &Mat<T>, ax: &Mat<T>, factor: f64, columns: &mut [f
 
 /// Buffers for errors and gradients of one batch.
 #[derive(Clone, Debug)]
-pub(super) struct Gradients<T: Real> {
+pub(in crate::inference) struct Gradients<T: Real> {
     /// ⟨Σ_l⁻¹⟩ ε_l, l = 1 … L.
     weighted_errors: Vec<Mat<T>>,
     errors: Vec<Mat<T>>,

@@ -12,11 +12,11 @@ use rand::Rng;
 use rayon::prelude::*;
 
 use super::clamp::Clamp;
-use super::optimiser::ActivityOptimiser;
-use super::relaxation::{RelaxationReport, RelaxationSettings, Relaxer, Sweep};
+
+use super::relaxation::{ActivityOptimiser, RelaxationReport, RelaxationSettings, Relaxer, Sweep};
+use crate::base::linalg::{Cholesky, cast};
 use crate::distributions::standard_normal;
 use crate::error::{Error, Result};
-use crate::linalg::{Cholesky, cast};
 use crate::network::{Activities, Network};
 use crate::prediction::Predictive;
 use crate::real::Real;

@@ -3,19 +3,15 @@
 mod clamp;
 mod energy;
 mod feedback;
-mod feedback_memory;
 mod generative;
-mod optimiser;
 mod relaxation;
-mod relaxed_batch;
-mod relaxing_layers;
 
 pub use clamp::Clamp;
 pub use energy::{energies, layer_energies};
 pub use feedback::{Feedback, FeedbackChunk, FeedbackSettings};
 pub use generative::{Imputed, Parameters, generate, impute};
-pub use optimiser::ActivityOptimiser;
+pub(crate) use relaxation::RelaxedBatch;
 pub use relaxation::{
-    HiddenPrecision, Presynaptic, RelaxationReport, RelaxationSettings, Relaxer, Stop, Sweep,
+    ActivityOptimiser, HiddenPrecision, Presynaptic, RelaxationReport, RelaxationSettings, Relaxer, Stop,
+    Sweep,
 };
-pub(crate) use relaxed_batch::RelaxedBatch;

@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 use super::backward::Backward;
 use super::point::{self, ResidualNoise};
 use super::{Learner, Step};
+use crate::base::parallel::splits_batch;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::network::{NetworkSettings, PointNetwork};
 use crate::optim::{Descent, Optimiser};
-use crate::parallel::splits_batch;
 use crate::prediction::{Method, Predictive};
 use crate::real::Real;
 

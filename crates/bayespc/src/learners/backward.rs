@@ -10,8 +10,8 @@
 use faer::{Accum, Mat, MatRef};
 
 use super::chunks::for_each_chunk;
+use crate::base::linalg::product_into;
 use crate::data::Dataset;
-use crate::linalg::product_into;
 use crate::network::{Activation, Activities};
 use crate::real::Real;
 

@@ -20,11 +20,11 @@ use serde::{Deserialize, Serialize};
 use super::backward::{Backward, zeros_like};
 use super::point;
 use super::{Learner, Step};
+use crate::base::parallel::splits_batch;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::network::{Activation, NetworkSettings, PointNetwork};
 use crate::optim::{Descent, Optimiser};
-use crate::parallel::splits_batch;
 use crate::real::Real;
 
 /// log s below which a fit counts as exact: a thousandth of a standardised target.

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Learner, Step};
+use crate::base::parallel::{CHUNK, join_if, splits_batch};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::inference::{
@@ -15,7 +16,6 @@ use crate::inference::{
 };
 use crate::learning::{self, Blend, ErrorChunk, FreeEnergy, Hebbian, NaturalGradient};
 use crate::network::{Activities, Network, PointNetwork};
-use crate::parallel::{CHUNK, join_if, splits_batch};
 use crate::prediction::{self, Method, Predictive};
 use crate::real::Real;
 

@@ -3,7 +3,7 @@
 
 use rayon::prelude::*;
 
-use crate::parallel::{CHUNK, splits_batch};
+use crate::base::parallel::{CHUNK, splits_batch};
 
 /// Tasks whose buffers exist at the same time: bounds the memory a full batch takes.
 const GROUP: usize = 16;

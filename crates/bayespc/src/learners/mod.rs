@@ -32,11 +32,12 @@ pub use point::ResidualNoise;
 pub use predictive_coding::{PAPER_WEIGHT_DECAY, PredictiveCoding, PredictiveCodingSettings};
 pub use random_features::{RandomFeatures, RandomFeaturesSettings};
 
+use crate::base::random::stream;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::learning::FreeEnergy;
 use crate::network::PointNetwork;
-use crate::prediction::{Method, Predictive, stream};
+use crate::prediction::{Method, Predictive};
 use crate::real::Real;
 
 /// Where in training a batch stands.

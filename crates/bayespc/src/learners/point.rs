@@ -13,10 +13,10 @@ use faer::{Mat, MatRef};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::base::linalg::cast;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::heads::HeadSettings;
-use crate::linalg::cast;
 use crate::network::{NetworkSettings, PointNetwork, check_input};
 use crate::prediction::Predictive;
 use crate::real::Real;

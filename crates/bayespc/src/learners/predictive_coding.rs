@@ -16,13 +16,13 @@ use super::backward::{add, zeros_like};
 use super::chunks::for_each_chunk;
 use super::point::{self, ResidualNoise};
 use super::{Learner, Step};
+use crate::base::linalg::product_into;
+use crate::base::parallel::splits_batch;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::inference::{ActivityOptimiser, Clamp, HiddenPrecision, RelaxationSettings, Relaxer, Sweep};
-use crate::linalg::product_into;
 use crate::network::{Activities, Expectations, NetworkSettings, PointNetwork};
 use crate::optim::{Descent, Optimiser};
-use crate::parallel::splits_batch;
 use crate::prediction::{Method, Predictive};
 use crate::real::Real;
 

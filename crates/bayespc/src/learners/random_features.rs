@@ -16,12 +16,12 @@ use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 use super::{Learner, Step};
+use crate::base::linalg::{cast, scaled_identity};
 use crate::data::Dataset;
 use crate::distributions::{MatrixNormalWishart, SufficientStats};
 use crate::error::{Error, Result};
 use crate::heads::HeadSettings;
 use crate::learning::FreeEnergy;
-use crate::linalg::{cast, scaled_identity};
 use crate::network::{Activation, PointNetwork, activated, with_bias};
 use crate::prediction::{Component, Covariance, Dof, Method, Predictive};
 use crate::real::Real;
@@ -239,7 +239,7 @@ mod tests {
     use approx::assert_relative_eq;
 
     use super::*;
-    use crate::prediction::stream;
+    use crate::base::random::stream;
     use crate::training::{self, Silent, TrainingSettings};
 
     fn trained(n_targets: usize) -> (RandomFeatures<f64>, Mat<f64>, Mat<f64>) {

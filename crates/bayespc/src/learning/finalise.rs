@@ -14,13 +14,13 @@ use faer::{Accum, Mat, MatRef};
 use rayon::prelude::*;
 
 use super::hebbian::Hebbian;
+use crate::base::linalg::{
+    Cholesky, cast, mirror_lower, product_into, scaled_identity, symmetric_product_into, trace,
+};
 use crate::data::Dataset;
 use crate::distributions::NaturalParams;
 use crate::error::Result;
 use crate::heads::Response;
-use crate::linalg::{
-    Cholesky, cast, mirror_lower, product_into, scaled_identity, symmetric_product_into, trace,
-};
 use crate::network::{Activities, Layer, Network};
 use crate::real::Real;
 
@@ -106,7 +106,7 @@ fn pin_noise<T: Real>(block: &mut Layer<T>) -> Result<()> {
 }
 
 /// Run `work` on a fixed division of the samples, in parallel; results in order.
-pub(super) fn over_spans<T: Real, R: Send>(
+pub(in crate::learning) fn over_spans<T: Real, R: Send>(
     data: &Dataset<'_, T>,
     work: impl Fn(std::ops::Range<usize>) -> Result<R> + Sync + Send,
 ) -> Result<Vec<R>> {
@@ -181,7 +181,7 @@ impl Statistics {
 }
 
 /// The lower triangle of a sum in working precision joins one in f64.
-pub(super) fn add_lower<T: Real>(sum: &mut Mat<f64>, part: &Mat<T>) {
+pub(in crate::learning) fn add_lower<T: Real>(sum: &mut Mat<f64>, part: &Mat<T>) {
     for j in 0..sum.ncols() {
         let (to, from) = (&mut sum.col_as_slice_mut(j)[j..], &part.col_as_slice(j)[j..]);
         to.iter_mut().zip(from).for_each(|(to, from)| *to += from.as_f64());

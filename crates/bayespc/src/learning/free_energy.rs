@@ -56,10 +56,10 @@ pub fn free_energy<T: Real>(network: &Network<T>, data: &Dataset<'_, T>) -> Resu
     let n = data.len();
     let blocks = network.output().blocks().len();
     let mut response = crate::heads::Response::zeros(activity.nrows(), blocks, n);
-    let target: faer::Mat<f64> = crate::linalg::cast(data.target());
-    let activity: faer::Mat<f64> = crate::linalg::cast(activity.as_ref());
+    let target: faer::Mat<f64> = crate::base::linalg::cast(data.target());
+    let activity: faer::Mat<f64> = crate::base::linalg::cast(activity.as_ref());
     network.settings().head.head().respond(activity.as_ref(), target.as_ref(), data.weights(), &mut response);
-    let pre: faer::Mat<f64> = crate::linalg::cast(pre.as_ref());
+    let pre: faer::Mat<f64> = crate::base::linalg::cast(pre.as_ref());
     for (b, (block, (start, rows))) in
         network.output().blocks().iter().zip(network.output().row_ranges()).enumerate()
     {
@@ -83,8 +83,8 @@ fn statistics<T: Real>(
     post: &faer::Mat<T>,
     weights: Option<&[f64]>,
 ) -> Result<SufficientStats> {
-    let pre: faer::Mat<f64> = crate::linalg::cast(pre.as_ref());
-    let post: faer::Mat<f64> = crate::linalg::cast(post.as_ref());
+    let pre: faer::Mat<f64> = crate::base::linalg::cast(pre.as_ref());
+    let post: faer::Mat<f64> = crate::base::linalg::cast(post.as_ref());
     match weights {
         None => SufficientStats::of(pre.as_ref(), post.as_ref()),
         Some(weights) => SufficientStats::weighted(pre.as_ref(), post.as_ref(), weights),
@@ -98,7 +98,7 @@ mod tests {
     use rand::{RngExt, SeedableRng};
 
     use super::*;
-    use crate::linalg::scaled_identity;
+    use crate::base::linalg::scaled_identity;
 
     /// Log evidence of z given φ, by the free energy at the exact posterior; Ψ⁰⁻¹ = `inv_scale` · I.
     fn evidence(pre: &Mat<f64>, post: &Mat<f64>, inv_scale: f64) -> f64 {

@@ -9,10 +9,10 @@
 
 use faer::{Accum, Mat, MatRef};
 
+use crate::base::linalg::{cast_into, product_into, symmetric_product_into};
 use crate::distributions::SufficientStats;
 use crate::error::Result;
 use crate::heads::Response;
-use crate::linalg::{cast_into, product_into, symmetric_product_into};
 use crate::network::{Activities, Layer, Network, OutputLayer};
 use crate::real::Real;
 

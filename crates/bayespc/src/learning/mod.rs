@@ -1,19 +1,15 @@
 //! The M-step: Hebbian statistics into natural parameters. Learning never changes an activity.
 
-mod error_chunk;
 mod finalise;
 mod free_energy;
 mod hebbian;
 mod natural_gradient;
-mod noise_memory;
 mod schedule;
-mod whitening;
 
-pub use error_chunk::ErrorChunk;
 pub(crate) use finalise::{back_one, slopes};
 pub use finalise::{finalise, hidden_curvature_of, settle_stream};
 pub use free_energy::{FreeEnergy, free_energy};
 pub use hebbian::Hebbian;
-pub use natural_gradient::{Blend, NaturalGradient};
+pub use natural_gradient::{Blend, ErrorChunk, NaturalGradient};
 pub use schedule::Schedule;
 pub(crate) use schedule::refresh_is_due;

@@ -14,9 +14,11 @@ mod noise;
 use faer::{Accum, Mat, MatMut, MatRef};
 use serde::{Deserialize, Serialize};
 
+use crate::base::linalg::{
+    Cholesky, cast, cast_into, mirror_lower, product_into, scaled_identity, without_dust,
+};
 use crate::distributions::{MatrixNormalWishart, NaturalParams, SufficientStats, Wishart, noise};
 use crate::error::{Error, Result};
-use crate::linalg::{Cholesky, cast, cast_into, mirror_lower, product_into, scaled_identity, without_dust};
 use crate::real::Real;
 
 /// Prior of every layer's weights and noise.

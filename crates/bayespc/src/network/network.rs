@@ -8,10 +8,10 @@ use super::activation::Activation;
 use super::init::Init;
 use super::layer::{Layer, LayerPrior, PriorSettings};
 use super::point::PointNetwork;
+use crate::base::linalg::{Cholesky, cast};
 use crate::distributions::MatrixNormalWishart;
 use crate::error::{Error, Result};
 use crate::heads::{Block, HeadSettings};
-use crate::linalg::{Cholesky, cast};
 use crate::real::Real;
 
 /// Shape, prior and head of a network.

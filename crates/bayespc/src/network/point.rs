@@ -13,9 +13,9 @@ use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 
 use super::activation::Activation;
+use crate::base::linalg::{cast, product_into};
 use crate::error::{Error, Result};
 use crate::heads::{ActivityPredictive, HeadSettings};
-use crate::linalg::{cast, product_into};
 use crate::prediction::{Component, Covariance};
 use crate::real::Real;
 

@@ -10,15 +10,14 @@
 //! For a network of one layer all but `mean` agree with its exact Student-t predictive.
 
 use faer::MatRef;
-use rand::SeedableRng;
-use rand::rngs::ChaCha8Rng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Component, Covariance, Predictive, linearised, moments};
+use crate::base::linalg::cast;
+use crate::base::random::stream;
 use crate::error::{Error, Result};
 use crate::heads::ActivityPredictive;
-use crate::linalg::cast;
 use crate::network::{CovarianceRule, Network, check_input};
 use crate::real::Real;
 
@@ -127,13 +126,6 @@ fn monte_carlo<T: Real>(
         })
         .collect::<Result<Vec<_>>>()?;
     Predictive::new(components)
-}
-
-/// The generator of parallel task `i`.
-pub(crate) fn stream(seed: u64, i: u64) -> ChaCha8Rng {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(i);
-    rng
 }
 
 #[cfg(test)]

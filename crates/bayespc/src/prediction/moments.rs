@@ -15,11 +15,13 @@ use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
 use super::{Component, Covariance};
+use crate::base::linalg::inner;
 use crate::distributions::MatrixNormalWishart;
 use crate::error::Result;
 use crate::heads::ActivityPredictive;
-use crate::linalg::inner;
-use crate::network::{Activation, CovarianceRule, Network, Posteriors, activation_moments};
+use crate::network::{
+    Activation, CovarianceRule, Network, Posteriors, activation::moments as activation_moments,
+};
 use crate::real::Real;
 
 /// Samples per parallel task.

@@ -268,7 +268,7 @@ fn at_a_small_nudge_predictive_coding_descends_along_backprop() {
 }
 
 fn cosine(a: &Mat<f64>, b: &Mat<f64>) -> f64 {
-    let dot = |a: &Mat<f64>, b: &Mat<f64>| bayespc::linalg::inner(a.as_ref(), b.as_ref());
+    let dot = |a: &Mat<f64>, b: &Mat<f64>| bayespc::base::linalg::inner(a.as_ref(), b.as_ref());
     dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
 }
 
@@ -298,7 +298,7 @@ fn the_gradient_of_predictive_coding_is_that_of_its_energy_at_rest() {
         .gradients(&batch)
         .unwrap()
         .iter()
-        .map(|g| bayespc::linalg::inner(g.as_ref(), g.as_ref()))
+        .map(|g| bayespc::base::linalg::inner(g.as_ref(), g.as_ref()))
         .sum();
     learner.learn(&batch, &STEP, &mut rng).unwrap();
     let after = energy(&learner.mean_network().unwrap());

@@ -3,8 +3,8 @@
 
 #![allow(dead_code, reason = "every suite uses its own part")]
 
+use bayespc::base::linalg::scaled_identity;
 use bayespc::distributions::{MatrixNormalWishart, NaturalParams};
-use bayespc::linalg::scaled_identity;
 use bayespc::network::{Activation, Layer, Network, NetworkSettings};
 use faer::{Mat, MatRef};
 use rand::rngs::ChaCha8Rng;

@@ -1,11 +1,11 @@
 //! Same seed, same bits, whatever the number of threads; another seed, another result.
 
 use crate::common::{normal, rng};
+use bayespc::base::linalg::cast;
 use bayespc::data::Dataset;
 use bayespc::heads::{HeadSettings, VarianceNode};
 use bayespc::inference::{FeedbackSettings, RelaxationSettings};
 use bayespc::learners::{Bpc, Learner, Rule};
-use bayespc::linalg::cast;
 use bayespc::network::{CovarianceRule, Network, NetworkSettings};
 use bayespc::prediction::{Method, predict};
 use bayespc::training::{Silent, TrainingSettings, fit, init_rng};

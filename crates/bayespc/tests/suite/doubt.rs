@@ -1,8 +1,8 @@
 //! The epistemic toy: y = x³ + noise, seen only on [−5, −3] and [3, 5]. Doubt must hold the truth in the gap and
 //! grow where the data end.
 
+use bayespc::model::selection::{self, SearchSettings};
 use bayespc::model::{ModelSettings, Targets, Unwatched};
-use bayespc::selection::{self, SearchSettings};
 use faer::Mat;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};

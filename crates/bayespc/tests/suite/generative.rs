@@ -2,10 +2,10 @@
 
 use crate::common::{normal, rng};
 use bayespc::Activation;
+use bayespc::base::linalg::{Cholesky, cast, scaled_identity};
 use bayespc::data::Dataset;
 use bayespc::inference::{ActivityOptimiser, Parameters, RelaxationSettings, generate, impute};
 use bayespc::learners::{Bpc, Learner, Rule, Step};
-use bayespc::linalg::{Cholesky, cast, scaled_identity};
 use bayespc::network::{Network, NetworkSettings, PriorSettings};
 use faer::{Mat, Side};
 use proptest::prelude::*;

@@ -6,13 +6,13 @@
 use crate::common::{
     any_posterior, assert_close, assert_mean, normal, positive_definite, pre, relative_difference, rng,
 };
+use bayespc::base::linalg::Cholesky;
 use bayespc::data::Dataset;
 use bayespc::distributions::{MatrixNormal, MatrixNormalWishart, NaturalParams, SufficientStats};
 use bayespc::heads::{HeadSettings, VarianceNode};
 use bayespc::inference::{ActivityOptimiser, FeedbackSettings, Presynaptic, RelaxationSettings};
 use bayespc::learners::{Bpc, Learner, Rule, Step};
 use bayespc::learning::FreeEnergy;
-use bayespc::linalg::Cholesky;
 use bayespc::network::{Activation, Layer, Network, NetworkSettings};
 use faer::{Mat, MatRef};
 use proptest::prelude::*;

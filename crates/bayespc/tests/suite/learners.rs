@@ -1,4 +1,5 @@
 //! Both rules learn: on the yacht table (where the benchmark data are at hand) and on tasks made here.
+use bayespc::data::Standardiser;
 use bayespc::data::{Dataset, one_hot};
 use bayespc::heads::{HeadSettings, VarianceNode};
 use bayespc::inference::RelaxationSettings;
@@ -6,7 +7,6 @@ use bayespc::learners::{Bpc, Learner, Rule};
 use bayespc::metrics;
 use bayespc::model::{Model, ModelSettings, Targets, Unwatched};
 use bayespc::network::{Network, NetworkSettings};
-use bayespc::scaling::Standardiser;
 use bayespc::training::{Control, End, EpochReport, Observer, Silent, TrainingSettings, fit, init_rng};
 use faer::Mat;
 use rand::rngs::ChaCha8Rng;

@@ -110,7 +110,7 @@ fn assert_feedback(learner: &Bpc<f64>, expected: &Value) {
     assert_eq!(Some(steps), expected["t"].as_u64());
     for (l, (c, row)) in found.iter().zip(list(&expected["C"])).enumerate() {
         let mut c = c.clone();
-        bayespc::linalg::mirror_lower(c.as_mut());
+        bayespc::base::linalg::mirror_lower(c.as_mut());
         assert_close(c.as_ref(), matrix(row).as_ref(), TOLERANCE, &format!("C of layer {l}"));
     }
 }
@@ -173,8 +173,8 @@ fn feedback_steps_and_predictions_match_the_reference_implementation() {
         // ⟨Σ⁻¹⟩ = F + tr(F)/d · I
         let f = matrix(&list(&expected["prediction"]["F"])[l]);
         let d = f.nrows();
-        let ridge = bayespc::linalg::trace(f.as_ref()) / d as f64;
-        let precision = f + bayespc::linalg::scaled_identity(d, ridge);
+        let ridge = bayespc::base::linalg::trace(f.as_ref()) / d as f64;
+        let precision = f + bayespc::base::linalg::scaled_identity(d, ridge);
         assert_close(
             layer.posterior().unwrap().expected_precision().as_ref(),
             precision.as_ref(),

@@ -2,7 +2,7 @@
 
 use crate::common::{assert_close, assert_mean, mean_and_error, normal, relative_difference, rng};
 use bayespc::Activation;
-use bayespc::linalg::cast;
+use bayespc::base::linalg::cast;
 use bayespc::network::{CovarianceRule, Network, NetworkSettings, with_bias};
 use bayespc::prediction::{Method, Predictive, predict};
 use faer::Mat;

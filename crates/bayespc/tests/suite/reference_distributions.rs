@@ -2,8 +2,8 @@
 //! implementation (`reference/oracle.json`).
 
 use crate::common::{assert_close, assert_near, list, matrix, natural, number, table};
+use bayespc::base::linalg::Cholesky;
 use bayespc::distributions::{MatrixNormal, MatrixNormalWishart, MultivariateT, Wishart};
-use bayespc::linalg::Cholesky;
 use faer::Mat;
 use serde_json::Value;
 

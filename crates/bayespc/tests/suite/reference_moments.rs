@@ -1,7 +1,7 @@
 //! Moments of rectified Gaussians against quadrature (`reference/relu_moments.json`).
 
 use bayespc::Activation;
-use bayespc::network::activation_moments::{covariance, moments};
+use bayespc::network::activation::moments::{covariance, moments};
 use serde_json::Value;
 
 fn rows(name: &str) -> Vec<Vec<f64>> {

@@ -2,10 +2,10 @@
 
 use crate::common::{assert_close, normal, rng};
 use bayespc::Activation;
+use bayespc::base::linalg::{scaled_identity, trace};
 use bayespc::inference::{
     ActivityOptimiser, Clamp, HiddenPrecision, RelaxationSettings, Relaxer, Stop, Sweep,
 };
-use bayespc::linalg::{scaled_identity, trace};
 use bayespc::network::{Activities, Network, NetworkSettings};
 use faer::Mat;
 use proptest::prelude::*;

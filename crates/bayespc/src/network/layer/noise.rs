@@ -3,7 +3,7 @@
 use faer::{Accum, Mat};
 
 use super::Layer;
-use crate::linalg::{cast_into, mirror_lower, symmetric_product_into, without_dust};
+use crate::base::linalg::{cast_into, mirror_lower, symmetric_product_into, without_dust};
 use crate::real::Real;
 
 impl<T: Real> Layer<T> {

@@ -1,0 +1,245 @@
+//! Calibration on samples that were held out of training, for those who want it beside the posterior's own word.
+//!
+//! ```text
+//! hold-out    one factor τ on all predictive covariances, where the held-out log density is largest
+//!             (for classes the temperature of their probabilities)
+//! conformal   s_i = |y_i − ⟨y⟩_i| / std_i of n held-out samples, sorted;
+//!             interval of probability c:  ⟨y⟩ ± s_(⌈(n+1) c⌉) std      covers c whatever the model
+//! ```
+//!
+//! The model is trained on the other samples only. Whoever learns on later, from a stream or a warm start, would
+//! learn those samples too or leave what they said behind: both are refused.
+
+use faer::{Mat, MatRef};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::metrics;
+use crate::model::hold_out::{HoldOut, Selected};
+use crate::model::{Model, ModelSettings, Targets, Task};
+use crate::prediction::Predictive;
+use crate::real::Real;
+
+/// Share of the samples held out, and the most and fewest it may be.
+const SHARE: f64 = 0.1;
+const MOST: usize = 5000;
+const FEWEST: usize = 10;
+
+/// Stream of the seed that holds samples out.
+const STREAM: u64 = 4;
+
+/// Range of log τ.
+const TEMPERATURES: (f64, f64) = (-3.0, 6.0);
+
+/// What held-out samples are used for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Calibration {
+    /// Nothing is held out.
+    #[default]
+    None,
+    /// One factor on the predictive covariance, or the temperature of class probabilities.
+    Holdout,
+    /// Intervals that cover what they say, by split conformal prediction; for regression.
+    Conformal,
+}
+
+/// Fit by `fit`, on all samples or on all but those that `settings` want to calibrate on.
+pub(crate) fn calibrated<S: Real>(
+    input: MatRef<'_, S>,
+    targets: Targets<'_>,
+    weights: Option<&[f64]>,
+    settings: &ModelSettings,
+    fit: impl FnOnce(MatRef<'_, S>, Targets<'_>, Option<&[f64]>) -> Result<Model>,
+) -> Result<Model> {
+    if settings.calibration == Calibration::None {
+        return fit(input, targets, weights);
+    }
+    if settings.calibration == Calibration::Conformal && targets.task() != Task::Regression {
+        return Err(Error::Conflict { first: "calibration = conformal", second: "classes" });
+    }
+    let n = input.ncols();
+    // Lengths that do not fit are for the fit itself to name.
+    if targets.len() != n || weights.is_some_and(|w| w.len() != n) {
+        return fit(input, targets, weights);
+    }
+    if n < 2 * FEWEST {
+        return Err(Error::TooFew { what: "samples to calibrate on", found: n, needed: 2 * FEWEST });
+    }
+    let held_out = ((n as f64 * SHARE).round() as usize).clamp(FEWEST, MOST);
+    let parts = HoldOut::new(input, &targets, weights, (settings.training.seed, STREAM), (n, held_out));
+    let mut model = fit(parts.train.0.as_ref(), parts.train.1.view(), parts.train_weights.as_deref())?;
+    let predictive = model.predict(parts.test.0.as_ref())?;
+    match (settings.calibration, &parts.test.1) {
+        (Calibration::Conformal, Selected::Values(values)) => {
+            model.scores = sorted_scores(&predictive, values);
+        }
+        (_, targets) => model.temperature *= best_temperature(&predictive, targets)?,
+    }
+    Ok(model)
+}
+
+/// |y − ⟨y⟩| / std in rising order, target by target.
+fn sorted_scores(predictive: &Predictive, values: &Mat<f64>) -> Vec<Vec<f64>> {
+    let (mean, std) = (predictive.mean(), predictive.std());
+    let score =
+        |i: usize, j: usize| (values[(i, j)] - mean[(i, j)]).abs() / std[(i, j)].max(f64::MIN_POSITIVE);
+    let sorted = |i: usize| {
+        let mut scores: Vec<f64> = (0..values.ncols()).map(|j| score(i, j)).collect();
+        scores.sort_by(f64::total_cmp);
+        scores
+    };
+    (0..values.nrows()).map(sorted).collect()
+}
+
+/// The τ with the largest mean log density of the targets, by golden section on log τ.
+pub(crate) fn best_temperature(predictive: &Predictive, targets: &Selected) -> Result<f64> {
+    let density = |log_temperature: f64| -> Result<f64> {
+        let temperature = log_temperature.exp();
+        match targets {
+            Selected::Values(values) => {
+                metrics::log_predictive_density(&predictive.tempered(temperature), values.as_ref())
+            }
+            Selected::Classes(labels, _) => {
+                let probabilities = predictive.class_probabilities(temperature)?;
+                Ok(-metrics::negative_log_likelihood(probabilities.as_ref(), labels)?)
+            }
+        }
+    };
+    let golden = 0.5 * (5f64.sqrt() - 1.0);
+    let (mut low, mut high) = TEMPERATURES;
+    let (mut left, mut right) = (high - golden * (high - low), low + golden * (high - low));
+    let (mut at_left, mut at_right) = (density(left)?, density(right)?);
+    while high - low > 0.01 {
+        if at_left >= at_right {
+            (high, right, at_right) = (right, left, at_left);
+            left = high - golden * (high - low);
+            at_left = density(left)?;
+        } else {
+            (low, left, at_left) = (left, right, at_right);
+            right = low + golden * (high - low);
+            at_right = density(right)?;
+        }
+    }
+    Ok((0.5 * (low + high)).exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt;
+    use rand_distr::{Distribution, StandardNormal};
+
+    use super::*;
+    use crate::base::random::stream;
+    use crate::model::Unwatched;
+
+    /// Noisy waves in one of five columns.
+    fn waves(n: usize, seed: u64) -> (Mat<f64>, Mat<f64>) {
+        let mut rng = stream(seed, 0);
+        let x = Mat::from_fn(5, n, |_, _| 4.0 * rng.random::<f64>() - 2.0);
+        let y = Mat::from_fn(1, n, |_, j| {
+            let noise: f64 = StandardNormal.sample(&mut rng);
+            (3.0 * x[(0, j)]).sin() + 0.3 * noise
+        });
+        (x, y)
+    }
+
+    fn fitted(calibration: Calibration, n: usize) -> Result<Model> {
+        let (x, y) = waves(n, 1);
+        // A prior this wide overfits, and such a network is too sure of itself.
+        let mut settings = ModelSettings { calibration, ..ModelSettings::default() };
+        settings.network.prior.col_var = 100.0;
+        settings.training.epochs = 60;
+        Model::fit(x.as_ref(), Targets::Values(y.as_ref()), None, &settings, &mut Unwatched)
+    }
+
+    #[test]
+    fn an_overconfident_network_covers_what_it_says_once_calibrated() {
+        let (x, y) = waves(2000, 2);
+        let coverage = |model: &Model| {
+            let predictive = model.predict(x.as_ref()).unwrap();
+            metrics::interval_coverage(&predictive, y.as_ref(), 0.9).unwrap()
+        };
+        let plain = fitted(Calibration::None, 400).unwrap();
+        assert!(coverage(&plain) < 0.8, "{}", coverage(&plain));
+        let conformal = fitted(Calibration::Conformal, 400).unwrap();
+        // Coverage given 40 scores is Beta(37, 4): mean 0.902, standard deviation 0.046.
+        assert!((coverage(&conformal) - 0.9).abs() < 0.1, "{}", coverage(&conformal));
+        let scaled = fitted(Calibration::Holdout, 400).unwrap();
+        assert!(scaled.temperature() > 1.0);
+        let density = |model: &Model| {
+            metrics::log_predictive_density(&model.predict(x.as_ref()).unwrap(), y.as_ref()).unwrap()
+        };
+        assert!(density(&scaled) > density(&plain));
+    }
+
+    #[test]
+    fn the_conformal_rank_is_that_of_the_theorem() {
+        let model = fitted(Calibration::Conformal, 400).unwrap();
+        let (x, _) = waves(3, 3);
+        let predictive = model.predict(x.as_ref()).unwrap();
+        let (low, high) = predictive.interval(0.9).unwrap();
+        // ⌈41 · 0.9⌉ = 37 of 40.
+        let half = model.scores[0][36] * predictive.std()[(0, 1)];
+        assert!((high[(0, 1)] - predictive.mean()[(0, 1)] - half).abs() < 1e-12);
+        assert!((low[(0, 1)] - predictive.mean()[(0, 1)] + half).abs() < 1e-12);
+        // 40 scores cannot promise 99 %.
+        assert!(matches!(predictive.interval(0.99), Err(Error::Setting { name: "coverage", .. })));
+        // The file keeps it.
+        let again = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+        assert_eq!(again.predict(x.as_ref()).unwrap().interval(0.9).unwrap(), (low, high));
+    }
+
+    #[test]
+    fn the_temperature_is_where_the_held_out_density_is_flat() {
+        let model = fitted(Calibration::None, 200).unwrap();
+        let (x, y) = waves(100, 4);
+        let predictive = model.predict(x.as_ref()).unwrap();
+        let best = best_temperature(&predictive, &Selected::Values(y.clone())).unwrap();
+        let density = |temperature: f64| {
+            metrics::log_predictive_density(&predictive.tempered(temperature), y.as_ref()).unwrap()
+        };
+        assert!(density(best) > density(0.9 * best) && density(best) > density(1.1 * best));
+
+        let labels: Vec<usize> = (0..100).map(|j| usize::from(y[(0, j)] > 0.0)).collect();
+        let codes = Targets::Classes { labels: &labels, classes: 2 };
+        let mut settings = ModelSettings::default();
+        settings.training.epochs = 10;
+        let model = Model::fit(x.as_ref(), codes, None, &settings, &mut Unwatched).unwrap();
+        let (x, y) = waves(100, 6);
+        let labels: Vec<usize> = (0..100).map(|j| usize::from(y[(0, j)] > 0.0)).collect();
+        let predictive = model.predict(x.as_ref()).unwrap();
+        let best = best_temperature(&predictive, &Selected::Classes(labels.clone(), 2)).unwrap();
+        let loss = |temperature: f64| {
+            let probabilities = predictive.class_probabilities(temperature).unwrap();
+            metrics::negative_log_likelihood(probabilities.as_ref(), &labels).unwrap()
+        };
+        assert!(loss(best) < loss(0.9 * best) && loss(best) < loss(1.1 * best));
+    }
+
+    #[test]
+    fn what_cannot_be_calibrated_says_so() {
+        let few = fitted(Calibration::Holdout, 12);
+        assert!(matches!(few, Err(Error::TooFew { found: 12, .. })));
+        let (x, _) = waves(50, 5);
+        let labels = vec![0; 50];
+        let settings = ModelSettings { calibration: Calibration::Conformal, ..ModelSettings::default() };
+        let codes = Targets::Classes { labels: &labels, classes: 2 };
+        let refused = Model::fit(x.as_ref(), codes, None, &settings, &mut Unwatched);
+        assert!(matches!(refused, Err(Error::Conflict { first: "calibration = conformal", .. })));
+    }
+
+    #[test]
+    fn a_stream_is_not_calibrated_and_a_calibrated_model_learns_no_stream() {
+        let (x, y) = waves(40, 7);
+        let targets = Targets::Values(y.as_ref());
+        for calibration in [Calibration::Holdout, Calibration::Conformal] {
+            let settings = ModelSettings { calibration, ..ModelSettings::default() };
+            let refused = Model::for_stream(x.as_ref(), targets, &settings);
+            assert!(matches!(refused, Err(Error::Conflict { .. })));
+            let mut model = fitted(calibration, 40).unwrap();
+            let refused = model.partial_fit(x.as_ref(), targets, None);
+            assert!(matches!(refused, Err(Error::Conflict { .. })));
+        }
+    }
+}

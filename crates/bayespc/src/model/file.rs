@@ -1,0 +1,265 @@
+//! A model as the bytes of a safetensors file, and back.
+//!
+//! Tensors are row-major `f64`: per member the prior and posterior natural parameters of every layer, what
+//! the feedback rule has learned, and the scaling. One metadata entry, `bayespc`, holds version, settings
+//! and notes as JSON. Any safetensors reader opens it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use faer::Mat;
+use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
+use serde::{Deserialize, Serialize};
+
+use crate::data::Standardiser;
+use crate::distributions::NaturalParams;
+use crate::error::{Error, ModelFileError, Result};
+use crate::model::{Member, Model, ModelSettings, Task};
+use crate::network::{Layer, Network};
+use crate::training::TrainingReport;
+
+/// Version this program writes and reads.
+pub const VERSION: u32 = 1;
+
+/// The metadata entry.
+const KEY: &str = "bayespc";
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    version: u32,
+    settings: ModelSettings,
+    task: Task,
+    temperature: f64,
+    /// Held-out samples behind conformal intervals.
+    #[serde(default)]
+    conformal: usize,
+    members: usize,
+    n_features: usize,
+    n_targets: usize,
+    hidden_noise: bool,
+    steps: u64,
+    n_seen: f64,
+    feedback_steps: u64,
+    notes: BTreeMap<String, String>,
+    reports: Vec<TrainingReport>,
+}
+
+impl Model {
+    /// The bytes of the model's file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let first = self.members.first().ok_or(Error::NotFitted)?;
+        let header = Header {
+            version: VERSION,
+            settings: self.settings.clone(),
+            task: self.task,
+            temperature: self.temperature,
+            conformal: self.scores.first().map_or(0, Vec::len),
+            members: self.members.len(),
+            n_features: self.n_features(),
+            n_targets: self.n_targets(),
+            hidden_noise: first.network.hidden_noise(),
+            steps: self.steps,
+            n_seen: self.n_seen,
+            feedback_steps: first.feedback.1,
+            notes: self.notes.clone(),
+            reports: self.reports.clone(),
+        };
+        let header = serde_json::to_string(&header).map_err(|_| ModelFileError::Metadata {
+            key: "settings (not representable as JSON)".to_owned(),
+        })?;
+        let mut tensors = Tensors::default();
+        tensors.put_row("scaling.input.offset", &self.input_scaling.offset);
+        tensors.put_row("scaling.input.scale", &self.input_scaling.scale);
+        tensors.put_row("scaling.target.offset", &self.target_scaling.offset);
+        tensors.put_row("scaling.target.scale", &self.target_scaling.scale);
+        for (i, scores) in self.scores.iter().enumerate() {
+            tensors.put_row(&format!("conformal.{i}"), scores);
+        }
+        for (m, member) in self.members.iter().enumerate() {
+            for (name, layer) in named_layers(m, &member.network) {
+                tensors.put_natural(&format!("{name}.prior"), layer.prior());
+                tensors.put_natural(&format!("{name}.posterior"), &layer.natural());
+            }
+            for (l, covariance) in member.feedback.0.iter().enumerate() {
+                tensors.put(&format!("member.{m}.hidden.{l}.feedback_cov"), covariance);
+            }
+        }
+        tensors.serialize(header)
+    }
+
+    /// Read a model from the bytes of its file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let file = SafeTensors::deserialize(bytes).map_err(ModelFileError::from)?;
+        let header = read_header(bytes)?;
+        let reader = Reader { file };
+        let (d_in, d_out) = (header.n_features, header.n_targets);
+        let members = (0..header.members).map(|m| reader.member(m, &header)).collect::<Result<Vec<_>>>()?;
+        let scores = |i: usize| reader.values(&format!("conformal.{i}"), &[header.conformal]);
+        Ok(Self {
+            scores: if header.conformal == 0 {
+                Vec::new()
+            } else {
+                (0..d_out).map(scores).collect::<Result<_>>()?
+            },
+            input_scaling: reader.scaling("input", d_in)?,
+            target_scaling: reader.scaling("target", d_out)?,
+            settings: header.settings,
+            task: header.task,
+            temperature: header.temperature,
+            members,
+            steps: header.steps,
+            n_seen: header.n_seen,
+            notes: header.notes,
+            reports: header.reports,
+        })
+    }
+}
+
+/// The version comes first: a file of another version may hold anything else.
+fn read_header(bytes: &[u8]) -> Result<Header> {
+    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(ModelFileError::from)?;
+    let missing = || ModelFileError::Metadata { key: KEY.to_owned() };
+    let text = metadata.metadata().as_ref().and_then(|entries| entries.get(KEY)).ok_or_else(missing)?;
+    let value: serde_json::Value = serde_json::from_str(text).map_err(|_| missing())?;
+    let version = value.get("version").ok_or_else(missing)?;
+    if version.as_u64() != Some(u64::from(VERSION)) {
+        return Err(ModelFileError::Version { found: version.to_string(), supported: VERSION }.into());
+    }
+    let malformed = |error: serde_json::Error| ModelFileError::Metadata { key: format!("{KEY}: {error}") };
+    let header: Header = serde_json::from_value(value).map_err(malformed)?;
+    header.settings.validate()?;
+    if header.members == 0 || header.n_features == 0 || header.n_targets == 0 {
+        return Err(ModelFileError::Metadata { key: format!("{KEY}: a size is zero") }.into());
+    }
+    Ok(header)
+}
+
+fn named_layers(m: usize, network: &Network<f64>) -> impl Iterator<Item = (String, &Layer<f64>)> {
+    let hidden =
+        network.hidden().iter().enumerate().map(move |(l, layer)| (format!("member.{m}.hidden.{l}"), layer));
+    let blocks = network.output().blocks().iter().enumerate();
+    hidden.chain(blocks.map(move |(b, layer)| (format!("member.{m}.output.{b}"), layer)))
+}
+
+/// Tensors on their way into a file.
+#[derive(Default)]
+struct Tensors {
+    parts: BTreeMap<String, (Vec<usize>, Vec<u8>)>,
+}
+
+impl Tensors {
+    fn put(&mut self, name: &str, matrix: &Mat<f64>) {
+        let (rows, columns) = (matrix.nrows(), matrix.ncols());
+        let bytes =
+            (0..rows).flat_map(|i| (0..columns).flat_map(move |j| matrix[(i, j)].to_le_bytes())).collect();
+        self.parts.insert(name.to_owned(), (vec![rows, columns], bytes));
+    }
+
+    fn put_row(&mut self, name: &str, values: &[f64]) {
+        let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+        self.parts.insert(name.to_owned(), (vec![values.len()], bytes));
+    }
+
+    fn put_natural(&mut self, name: &str, natural: &NaturalParams) {
+        self.put(&format!("{name}.pre_pre"), &natural.pre_pre);
+        self.put(&format!("{name}.post_pre"), &natural.post_pre);
+        self.put(&format!("{name}.post_post"), &natural.post_post);
+        self.put_row(&format!("{name}.count"), &[natural.count]);
+    }
+
+    fn serialize(&self, header: String) -> Result<Vec<u8>> {
+        let views = self
+            .parts
+            .iter()
+            .map(|(name, (shape, bytes))| Ok((name, TensorView::new(Dtype::F64, shape.clone(), bytes)?)))
+            .collect::<std::result::Result<Vec<_>, ModelFileError>>()?;
+        let metadata = HashMap::from([(KEY.to_owned(), header)]);
+        Ok(serialize(views, Some(metadata)).map_err(ModelFileError::from)?)
+    }
+}
+
+/// Tensors on their way out of a file.
+struct Reader<'a> {
+    file: SafeTensors<'a>,
+}
+
+impl Reader<'_> {
+    fn values(&self, name: &str, expected: &[usize]) -> Result<Vec<f64>> {
+        let tensor = self.file.tensor(name).map_err(|_| ModelFileError::Missing { name: name.to_owned() })?;
+        if tensor.dtype() != Dtype::F64 || tensor.shape() != expected {
+            return Err(ModelFileError::TensorShape {
+                name: name.to_owned(),
+                found: tensor.shape().to_vec(),
+                expected: expected.to_vec(),
+            }
+            .into());
+        }
+        let (chunks, _) = tensor.data().as_chunks::<8>();
+        let values: Vec<f64> = chunks.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
+        if let Some(index) = values.iter().position(|x| !x.is_finite()) {
+            return Err(ModelFileError::TensorNotFinite {
+                name: name.to_owned(),
+                index,
+                value: values[index],
+            }
+            .into());
+        }
+        Ok(values)
+    }
+
+    fn matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Mat<f64>> {
+        let values = self.values(name, &[rows, columns])?;
+        Ok(Mat::from_fn(rows, columns, |i, j| values[i * columns + j]))
+    }
+
+    fn scaling(&self, which: &str, d: usize) -> Result<Standardiser> {
+        let scaling = Standardiser {
+            offset: self.values(&format!("scaling.{which}.offset"), &[d])?,
+            scale: self.values(&format!("scaling.{which}.scale"), &[d])?,
+        };
+        scaling.validate(d)?;
+        Ok(scaling)
+    }
+
+    fn natural(&self, name: &str, d_post: usize, d_pre: usize) -> Result<NaturalParams> {
+        Ok(NaturalParams {
+            pre_pre: self.matrix(&format!("{name}.pre_pre"), d_pre, d_pre)?,
+            post_pre: self.matrix(&format!("{name}.post_pre"), d_post, d_pre)?,
+            post_post: self.matrix(&format!("{name}.post_post"), d_post, d_post)?,
+            count: self.values(&format!("{name}.count"), &[1])?[0],
+        })
+    }
+
+    fn layer(&self, name: &str, d_post: usize, d_pre: usize) -> Result<Layer<f64>> {
+        Layer::from_natural(
+            self.natural(&format!("{name}.prior"), d_post, d_pre)?,
+            self.natural(&format!("{name}.posterior"), d_post, d_pre)?,
+        )
+    }
+
+    fn member(&self, m: usize, header: &Header) -> Result<Member> {
+        let settings = header.settings.network_of(m);
+        let mut below = header.n_features;
+        let mut hidden = Vec::new();
+        let mut covariances = Vec::new();
+        for (l, &width) in settings.hidden_layer_sizes.iter().enumerate() {
+            hidden.push(self.layer(&format!("member.{m}.hidden.{l}"), width, below + 1)?);
+            covariances.push(self.matrix(&format!("member.{m}.hidden.{l}.feedback_cov"), width, width)?);
+            below = width;
+        }
+        let blocks = settings.head.head().blocks(header.n_targets, &settings.prior);
+        let output = blocks
+            .iter()
+            .enumerate()
+            .map(|(b, block)| self.layer(&format!("member.{m}.output.{b}"), block.rows, below + 1))
+            .collect::<Result<Vec<_>>>()?;
+        let network = Network::from_parts(
+            settings,
+            header.n_features,
+            header.n_targets,
+            hidden,
+            output,
+            header.hidden_noise,
+        );
+        Ok(Member { network, feedback: (covariances, header.feedback_steps) })
+    }
+}

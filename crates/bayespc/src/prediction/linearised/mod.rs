@@ -1,0 +1,182 @@
+//! Linearised prediction: first order in the weights of every layer.
+//!
+//! ```text
+//! epistemic = Σ_l (φ̂_{l−1}ᵀ V_l φ̂_{l−1}) · G_l ⟨Σ_l⁻¹⟩⁻¹ G_lᵀ ,   G_l = ∂a/∂z_l
+//! output layer:  G_L = I ,  ⟨Σ_L⁻¹⟩⁻¹ → ⟨Σ_L⟩          aleatoric = ⟨Σ_L⟩
+//! ```
+//!
+//! Where Σ_l is noise of a hidden activity (trained by relaxation) G_l ⟨Σ_l⟩ G_lᵀ joins the aleatoric part.
+//! With Ψ⁻¹ = L Lᵀ, ⟨Σ⁻¹⟩⁻¹ = Ψ⁻¹/ν, so a quadratic form is ‖Lᵀ G_lᵀ e‖²/ν: no inverse is taken.
+
+use faer::{Mat, MatRef};
+use rayon::prelude::*;
+
+mod one_output;
+
+use self::one_output::OneOutput;
+use super::predictive::{Component, Covariance};
+use crate::base::linalg::cast;
+use crate::distributions::MatrixNormalWishart;
+use crate::error::Result;
+use crate::heads::ActivityPredictive;
+use crate::learning::{back_one, slopes};
+use crate::network::{Activities, CHUNK, Network, Posteriors};
+use crate::real::Real;
+
+/// Samples of one task: fixed, so that the number of threads cannot change a result, and few enough that what is
+/// known of them stays in a fast cache.
+const SAMPLES: usize = CHUNK / 2;
+
+/// What prediction needs of the posterior, in working precision.
+pub(super) struct Factors<T: Real> {
+    /// C⁻¹ of every layer and output block, V = C⁻ᵀC⁻¹.
+    pub(super) inv_col_roots: Vec<Mat<T>>,
+    /// Lᵀ/√ν of every hidden layer.
+    pub(super) metric_roots: Vec<Mat<T>>,
+    /// √(ν/(ν−d−1)), by which a root of ⟨Σ⟩ exceeds that of ⟨Σ⁻¹⟩⁻¹.
+    pub(super) noise_ratio: Vec<f64>,
+    /// ⟨Σ⟩ of every output block.
+    pub(super) block_noise: Vec<Mat<f64>>,
+}
+
+impl<T: Real> Factors<T> {
+    fn new(posteriors: &Posteriors) -> Result<Self> {
+        let all = posteriors.hidden.iter().chain(&posteriors.output);
+        Ok(Self {
+            inv_col_roots: all.map(|q| cast(q.col_precision_chol().inverse_lower().as_ref())).collect(),
+            metric_roots: posteriors
+                .hidden
+                .iter()
+                .map(|q| {
+                    let root =
+                        q.noise().inv_scale_chol().lower().transpose() * faer::Scale(1.0 / q.dof().sqrt());
+                    cast(root.as_ref())
+                })
+                .collect(),
+            noise_ratio: posteriors
+                .hidden
+                .iter()
+                .map(|q| q.dof() / (q.dof() - q.d_post() as f64 - 1.0))
+                .collect(),
+            block_noise: posteriors
+                .output
+                .iter()
+                .map(MatrixNormalWishart::expected_covariance)
+                .collect::<Result<Vec<_>>>()?,
+        })
+    }
+}
+
+/// Means and covariances of one chunk of samples, sample after sample; d values of a mean, d·d of a covariance.
+pub(super) struct ChunkResult {
+    pub(super) mean: Vec<f64>,
+    pub(super) epistemic: Vec<f64>,
+    /// Empty where hidden activities have no noise.
+    pub(super) hidden_noise: Vec<f64>,
+}
+
+pub(super) fn predict<T: Real>(network: &Network<T>, input: MatRef<'_, T>) -> Result<Component> {
+    let posteriors = network.posteriors()?;
+    let factors = Factors::new(&posteriors)?;
+    let d = network.output().d_activity();
+    let starts: Vec<usize> = (0..input.ncols()).step_by(SAMPLES).collect();
+    let parts: Vec<ChunkResult> = starts
+        .into_par_iter()
+        .map_init(
+            || None::<OneOutput<T>>,
+            |workspace, start| {
+                let chunk = input.subcols(start, SAMPLES.min(input.ncols() - start));
+                if d > 1 {
+                    return predict_chunk(network, &factors, chunk);
+                }
+                let workspace = match workspace {
+                    Some(workspace) if workspace.capacity() == chunk.ncols() => workspace,
+                    other => other.insert(OneOutput::new(network, &factors, chunk.ncols())),
+                };
+                workspace.predict(network, &factors, chunk)
+            },
+        )
+        .collect();
+    let gather = |rows: usize, part: fn(&ChunkResult) -> &Vec<f64>| {
+        let mut whole = Mat::zeros(rows, input.ncols());
+        let samples = parts.iter().flat_map(|result| part(result).chunks_exact(rows));
+        for (j, values) in samples.enumerate() {
+            whole.col_as_slice_mut(j).copy_from_slice(values);
+        }
+        whole
+    };
+    let covariance = |values: Mat<f64>| {
+        if d == 1 { Covariance::Diagonal(values) } else { Covariance::Full(values) }
+    };
+    network.settings().head.head().density(ActivityPredictive {
+        mean: gather(d, |r| &r.mean),
+        epistemic: covariance(gather(d * d, |r| &r.epistemic)),
+        hidden_noise: if network.hidden_noise() && !network.hidden().is_empty() {
+            covariance(gather(d * d, |r| &r.hidden_noise))
+        } else {
+            Covariance::Zero
+        },
+        noise: posteriors.output_noise()?,
+        dof: posteriors.output_dof(),
+    })
+}
+
+fn predict_chunk<T: Real>(network: &Network<T>, factors: &Factors<T>, input: MatRef<'_, T>) -> ChunkResult {
+    let (n, d) = (input.ncols(), network.output().d_activity());
+    let n_hidden = network.hidden().len();
+    let means = network.means();
+    let activation = network.settings().activation;
+    let mut activities = Activities::new(&network.widths(), n);
+    activities.forward(&means, activation, input);
+    let mut epistemic = vec![0.0; d * d * n];
+    let with_noise = network.hidden_noise();
+    let mut hidden_noise = vec![0.0; if with_noise { d * d * n } else { 0 }];
+
+    for (b, (start, rows)) in network.output().row_ranges().enumerate() {
+        let leverage = column_squares(&(&factors.inv_col_roots[n_hidden + b] * &activities.pre[n_hidden]));
+        for (j, h) in leverage.iter().enumerate() {
+            for q in 0..rows {
+                for p in 0..rows {
+                    epistemic[(j * d + start + q) * d + start + p] += h * factors.block_noise[b][(p, q)];
+                }
+            }
+        }
+    }
+
+    let slopes = slopes(&activities, activation, n_hidden);
+    // Rows of G_l for every output, one layer at a time from the top.
+    let mut feedback: Vec<Mat<T>> =
+        (0..d).map(|o| Mat::from_fn(d, n, |i, _| if i == o { T::one() } else { T::zero() })).collect();
+    for l in (0..n_hidden).rev() {
+        let leverage = column_squares(&(&factors.inv_col_roots[l] * &activities.pre[l]));
+        feedback = feedback.iter().map(|g| back_one(means[l + 1], &slopes[l], g)).collect();
+        let white: Vec<Mat<T>> = feedback.iter().map(|g| &factors.metric_roots[l] * g).collect();
+        for (j, h) in leverage.iter().enumerate() {
+            for q in 0..d {
+                for p in 0..=q {
+                    let dot: f64 = white[p]
+                        .col_as_slice(j)
+                        .iter()
+                        .zip(white[q].col_as_slice(j))
+                        .map(|(a, b)| (*a * *b).as_f64())
+                        .sum();
+                    for (row, column) in [(p, q), (q, p)].into_iter().take(if p == q { 1 } else { 2 }) {
+                        let entry = (j * d + column) * d + row;
+                        epistemic[entry] += h * dot;
+                        if with_noise {
+                            hidden_noise[entry] += factors.noise_ratio[l] * dot;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    let output = activities.post[n_hidden].col_iter();
+    let mean = output.flat_map(|a| a.iter().map(|a| a.as_f64())).collect();
+    ChunkResult { mean, epistemic, hidden_noise }
+}
+
+/// ‖x_j‖² of every column.
+fn column_squares<T: Real>(x: &Mat<T>) -> Vec<f64> {
+    (0..x.ncols()).map(|j| x.col_as_slice(j).iter().map(|v| (*v * *v).as_f64()).sum()).collect()
+}

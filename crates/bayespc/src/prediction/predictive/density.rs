@@ -1,0 +1,152 @@
+//! Log density of targets under a predictive: log-mean-exp over components, never the mean of logs.
+//!
+//! ```text
+//! log p(y) = log Σ_c w_c p_c(y)
+//! log p_c(y) = log N(y | μ, C)                                       normal
+//!            = log t_k(y | μ, C (k−2)/k)                             Student-t, with covariance C
+//!            = const(k, d) − d/2 log((k−2)/k) − ½ log|C| − (k+d)/2 log(1 + m/(k−2))
+//! m = (y − μ)ᵀ C⁻¹ (y − μ)
+//! ```
+
+use std::ops::Range;
+
+use faer::{Mat, MatRef};
+
+use super::chunks::over_chunks;
+use super::component::Component;
+use super::mixture::Predictive;
+use crate::base::linalg::Cholesky;
+use crate::distributions::student_t::{log_kernel, log_normaliser};
+use crate::error::{Error, Result};
+use crate::special::log_sum_exp;
+
+/// Name of C in errors.
+const WHAT: &str = "predictive covariance";
+
+/// How a component's covariance is brought to distances and determinants.
+enum Root {
+    /// Independent targets: entry by entry.
+    Diagonal,
+    /// One factor for all samples, with log|C|.
+    Shared(Cholesky, f64),
+    /// A factor for each sample.
+    PerSample,
+}
+
+/// Memory that a chunk of samples reuses from component to component.
+struct Scratch {
+    residual: Mat<f64>,
+    covariance: Mat<f64>,
+    factor: Option<Cholesky>,
+}
+
+impl Predictive {
+    /// log p(y_i) of each sample, jointly over its d targets. An error for point predictions, which have
+    /// no density.
+    pub fn log_density(&self, targets: MatRef<'_, f64>) -> Result<Vec<f64>> {
+        self.check_targets(targets)?;
+        let (d, n_components) = (self.n_targets(), self.components().len());
+        let prepared = self.components().iter().map(prepare).collect::<Result<Vec<_>>>()?;
+        let chunks = over_chunks(self.n_samples(), |samples| {
+            let mut scratch = Scratch {
+                residual: Mat::zeros(d, samples.len()),
+                covariance: Mat::zeros(d, d),
+                factor: None,
+            };
+            let mut terms = vec![0.0; samples.len() * n_components];
+            for (c, (component, (root, constant))) in self.components().iter().zip(&prepared).enumerate() {
+                let log_weight = self.log_weights()[c];
+                component_terms(
+                    component,
+                    root,
+                    targets,
+                    samples.clone(),
+                    &mut scratch,
+                    |i, log_det, distance| {
+                        let dof = component.dof.of(samples.start + i);
+                        let constant = constant.unwrap_or_else(|| log_constant(d, dof));
+                        terms[i * n_components + c] =
+                            log_weight + constant - 0.5 * log_det + log_kernel(d, dof, distance, dof - 2.0);
+                    },
+                )?;
+            }
+            Ok(terms.chunks_exact(n_components).map(log_sum_exp).collect::<Vec<_>>())
+        });
+        Ok(chunks.into_iter().collect::<Result<Vec<_>>>()?.concat())
+    }
+}
+
+/// The normaliser for a density given its covariance, not its scale.
+fn log_constant(d: usize, dof: f64) -> f64 {
+    let shrinkage = if dof.is_finite() { 0.5 * d as f64 * (-2.0 / dof).ln_1p() } else { 0.0 };
+    log_normaliser(d, dof) - shrinkage
+}
+
+/// What all samples of a component share: the factor, and the constant if they share the degrees of freedom.
+fn prepare(component: &Component) -> Result<(Root, Option<f64>)> {
+    let d = component.n_targets();
+    let root = if component.is_diagonal() {
+        Root::Diagonal
+    } else if component.is_shared() && component.n_samples() > 0 {
+        let mut covariance = Mat::zeros(d, d);
+        component.covariance_into(0, &mut covariance);
+        let factor = Cholesky::new(covariance.as_ref(), WHAT)?;
+        let log_det = factor.log_det();
+        Root::Shared(factor, log_det)
+    } else {
+        Root::PerSample
+    };
+    Ok((root, component.dof.shared().map(|dof| log_constant(d, dof))))
+}
+
+/// Hand (index in the chunk, log|C|, squared distance of the target) of each sample to `term`.
+fn component_terms(
+    component: &Component,
+    root: &Root,
+    targets: MatRef<'_, f64>,
+    samples: Range<usize>,
+    scratch: &mut Scratch,
+    mut term: impl FnMut(usize, f64, f64),
+) -> Result<()> {
+    let d = component.n_targets();
+    if let Root::Diagonal = root {
+        for (i, sample) in samples.enumerate() {
+            let (mut log_det, mut distance) = (0.0, 0.0);
+            for target in 0..d {
+                let variance = component.variance(target, sample);
+                if variance <= 0.0 {
+                    return Err(Error::NotPositiveDefinite { what: WHAT, pivot: target });
+                }
+                let residual = targets[(target, sample)] - component.mean[(target, sample)];
+                log_det += variance.ln();
+                distance += residual * residual / variance;
+            }
+            term(i, log_det, distance);
+        }
+        return Ok(());
+    }
+    for (i, sample) in samples.enumerate() {
+        for target in 0..d {
+            scratch.residual[(target, i)] = targets[(target, sample)] - component.mean[(target, sample)];
+        }
+        if let Root::PerSample = root {
+            component.covariance_into(sample, &mut scratch.covariance);
+            let factor = match &mut scratch.factor {
+                Some(factor) => {
+                    factor.refactor(scratch.covariance.as_ref(), WHAT)?;
+                    factor
+                }
+                empty => empty.insert(Cholesky::new(scratch.covariance.as_ref(), WHAT)?),
+            };
+            factor.solve_lower_in_place(scratch.residual.as_mut().subcols_mut(i, 1));
+            term(i, factor.log_det(), scratch.residual.col(i).squared_norm_l2());
+        }
+    }
+    if let Root::Shared(factor, log_det) = root {
+        factor.solve_lower_in_place(scratch.residual.as_mut());
+        for i in 0..scratch.residual.ncols() {
+            term(i, *log_det, scratch.residual.col(i).squared_norm_l2());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! Draws of targets from a predictive, noise included.
+//!
+//! ```text
+//! c ~ w ,   y_i = μ_i + C_i^½ ξ √((k−2)/g) ,   ξ ~ N(0, I) ,   g ~ χ²_k        (√… = 1 for a normal)
+//! ```
+//!
+//! A draw takes one component for all samples, because a component is one network: the draw is then a
+//! noisy copy of one function and not a patchwork of several.
+
+use faer::Mat;
+use rand::{Rng, RngExt};
+use rand_distr::{Distribution, StandardNormal};
+
+use super::component::Component;
+use super::mixture::Predictive;
+use crate::distributions::student_t::chi_squared;
+
+impl Predictive {
+    /// `n_draws` sets of targets, `d × n` each.
+    pub fn sample(&self, n_draws: usize, rng: &mut dyn Rng) -> Vec<Mat<f64>> {
+        (0..n_draws)
+            .map(|_| {
+                let mut left: f64 = rng.random();
+                let mut chosen = &self.components()[0];
+                for (weight, component) in self.weighted_components() {
+                    chosen = component;
+                    left -= weight;
+                    if left < 0.0 {
+                        break;
+                    }
+                }
+                draw(chosen, rng)
+            })
+            .collect()
+    }
+}
+
+fn draw(component: &Component, rng: &mut dyn Rng) -> Mat<f64> {
+    let d = component.n_targets();
+    let mut root = Mat::zeros(d, d);
+    let mut normal = vec![0.0; d];
+    let mut values = component.mean.clone();
+    for sample in 0..component.n_samples() {
+        if sample == 0 || !component.is_shared() {
+            component.covariance_into(sample, &mut root);
+            semidefinite_root(&mut root);
+        }
+        normal.fill_with(|| StandardNormal.sample(rng));
+        let dof = component.dof.of(sample);
+        let spread = if dof.is_finite() { ((dof - 2.0) / chi_squared(dof, rng)).sqrt() } else { 1.0 };
+        for j in 0..d {
+            for i in j..d {
+                values[(i, sample)] += spread * root[(i, j)] * normal[j];
+            }
+        }
+    }
+    values
+}
+
+/// a ← L with L Lᵀ = a, in the lower triangle, for a covariance that may be singular: a direction without
+/// variance gets a column of zeros.
+fn semidefinite_root(a: &mut Mat<f64>) {
+    let d = a.nrows();
+    for j in 0..d {
+        let variance = a[(j, j)];
+        let mut pivot = variance;
+        for k in 0..j {
+            pivot -= a[(j, k)] * a[(j, k)];
+        }
+        let root = if pivot > 4.0 * d as f64 * f64::EPSILON * variance { pivot.sqrt() } else { 0.0 };
+        a[(j, j)] = root;
+        for i in j + 1..d {
+            let mut product = a[(i, j)];
+            for k in 0..j {
+                product -= a[(i, k)] * a[(j, k)];
+            }
+            a[(i, j)] = if root > 0.0 { product / root } else { 0.0 };
+        }
+    }
+}

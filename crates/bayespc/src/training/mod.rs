@@ -1,0 +1,5 @@
+//! The training loop, for any learner.
+
+mod run;
+
+pub use run::*;
