@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use anyhow::{Context, Result, bail};
+use bayespc::ModelSettings;
 use bayespc_data::{Split, k_folds, parse_splits, standard_splits};
 use bayespc_experiments::records::{Estimate, mean_se};
 use clap::Args;
@@ -17,7 +18,7 @@ use crate::learner::{LearnerArg, Timed};
 use crate::output::{print, print_json, two_columns};
 use crate::progress::bar;
 use crate::scores::{Scores, label};
-use crate::settings::{Plan, SettingsArgs};
+use crate::settings::SettingsArgs;
 
 /// Standard splits of a named data set.
 const STANDARD_SPLITS: usize = 20;
@@ -64,15 +65,15 @@ pub struct EvaluateArgs {
 /// Run the command.
 pub fn run(args: &EvaluateArgs) -> Result<()> {
     let adapt = |preset| args.learner.defaults(args.table.defaults(preset));
-    let plan = args.settings.plan_onto(adapt)?;
+    let settings = args.settings.settings_onto(adapt)?;
     let threads = match args.threads {
         None => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         Some(0) => return Err(usage("--threads 0: give at least 1")),
         Some(threads) => threads,
     };
     let problem = args.table.load()?;
-    let splits = splits(args, &problem, plan.settings.training.seed)?;
-    let results = on_all_splits(&problem, &splits, args.learner, &plan, threads)?;
+    let splits = splits(args, &problem, settings.training.seed)?;
+    let results = on_all_splits(&problem, &splits, args.learner, &settings, threads)?;
     let summary = Summary::of(&problem.source.name, args.learner, &results);
     if args.json { print_json(&summary.to_json()) } else { print(&summary.to_text()) }
 }
@@ -118,7 +119,7 @@ fn on_all_splits(
     problem: &Problem,
     splits: &[Split],
     learner: LearnerArg,
-    plan: &Plan,
+    settings: &ModelSettings,
     threads: usize,
 ) -> Result<Vec<SplitResult>> {
     let workers = threads.min(splits.len());
@@ -132,8 +133,8 @@ fn on_all_splits(
                 while !stop.load(Ordering::Relaxed) {
                     let k = next.fetch_add(1, Ordering::Relaxed);
                     let Some(split) = splits.get(k) else { break };
-                    let plan = seeded(plan, k);
-                    let result = on_split(problem, split, learner, &plan, threads / workers, bar)
+                    let settings = seeded(settings, k);
+                    let result = on_split(problem, split, learner, &settings, threads / workers, bar)
                         .with_context(|| format!("split {k}"));
                     stop.fetch_or(result.is_err(), Ordering::Relaxed);
                     // The receiver outlives the threads.
@@ -151,17 +152,17 @@ fn on_all_splits(
 }
 
 /// Every split has a seed of its own: the average is over seeds too.
-fn seeded(plan: &Plan, split: usize) -> Plan {
-    let mut plan = plan.clone();
-    plan.settings.training.seed = plan.settings.training.seed.wrapping_add(100 * split as u64);
-    plan
+fn seeded(settings: &ModelSettings, split: usize) -> ModelSettings {
+    let mut settings = settings.clone();
+    settings.training.seed = settings.training.seed.wrapping_add(100 * split as u64);
+    settings
 }
 
 fn on_split(
     problem: &Problem,
     split: &Split,
     learner: LearnerArg,
-    plan: &Plan,
+    settings: &ModelSettings,
     threads: usize,
     bar: &ProgressBar,
 ) -> Result<SplitResult> {
@@ -169,7 +170,7 @@ fn on_split(
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().context("cannot start the threads")?;
     let parts = problem.parts(split)?;
     let Timed { predictions, scale, seconds_fit, seconds_predict } =
-        pool.install(|| learner.train_and_predict(&parts, problem.classes(), plan))?;
+        pool.install(|| learner.train_and_predict(&parts, problem.classes(), settings))?;
     let scores = Scores::of(&predictions, &parts.test.targets, &scale)?;
     bar.inc(1);
     Ok(SplitResult { scores, seconds_fit, seconds_predict })

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use bayespc::model::Model;
-use bayespc::model::selection::WARNING_NOTE;
+use bayespc::{Model, ModelSettings};
 use bayespc_data::Targets;
 use bayespc_experiments::fit_report::{FitReport, Outcome};
 use clap::Args;
@@ -16,14 +15,11 @@ use crate::input::{Parts, Problem, TableArgs};
 use crate::output::{Output, note, print, print_json, two_columns};
 use crate::progress::{Watched, bar};
 use crate::scores::{Predictions, Scores};
-use crate::settings::{Plan, SettingsArgs};
+use crate::settings::SettingsArgs;
 use crate::{stream, threads};
 
 /// Note of the model that holds its encoding, as JSON.
 pub const ENCODING_NOTE: &str = "encoding";
-/// Note of the model that holds its free energy, as JSON: per member and layer, complexity and expected
-/// log-likelihood in nats.
-pub const FREE_ENERGY_NOTE: &str = "free_energy";
 /// Note of the model that names the data it was fitted to.
 pub const DATA_NOTE: &str = "data";
 
@@ -77,21 +73,21 @@ pub struct FitArgs {
 /// Run the command.
 pub fn run(args: &FitArgs) -> Result<()> {
     threads::set(args.threads)?;
-    let plan = args.settings.plan_onto(|preset| args.table.defaults(preset))?;
+    let settings = args.settings.settings_onto(|preset| args.table.defaults(preset))?;
     if !(0.0..1.0).contains(&args.test_fraction) {
         return Err(usage(format!("--test-fraction {} is not in [0, 1)", args.test_fraction)));
     }
     let out = args.out.as_deref().map(Output::create).transpose()?;
     if args.stream {
-        return stream::run(&args.table, &plan, out, args.json);
+        return stream::run(&args.table, &settings, out, args.json);
     }
     let page = args.report.as_deref().map(Output::create).transpose()?;
     let problem = args.table.load()?;
-    let split = problem.hold_out(args.test_fraction, plan.settings.training.seed)?;
+    let split = problem.hold_out(args.test_fraction, settings.training.seed)?;
     let parts = problem.parts(&split)?;
 
     let start = Instant::now();
-    let model = train(&problem, &parts, &plan)?;
+    let model = train(&problem, &parts, &settings)?;
     let seconds = start.elapsed().as_secs_f64();
 
     let held_out = !split.test.is_empty();
@@ -135,34 +131,32 @@ pub fn run(args: &FitArgs) -> Result<()> {
 }
 
 /// Train under a progress bar, and note what later commands need.
-fn train(problem: &Problem, parts: &Parts, plan: &Plan) -> Result<Model> {
-    let targets = parts.train.model_targets(problem.classes());
+fn train(problem: &Problem, parts: &Parts, settings: &ModelSettings) -> Result<Model> {
+    let samples = parts.train.samples(problem.classes())?;
     let bar = bar("learning", 0);
-    let input = parts.train.features.as_ref();
-    let result = plan.fit(input, targets, &mut Watched(bar.clone()));
+    let result = Model::fit_watched(&samples, settings, &mut Watched(bar.clone()));
     bar.finish_and_clear();
     let mut model = result.context("training failed")?;
-    if let Some(warning) = model.notes().get(WARNING_NOTE) {
+    for warning in model.warnings() {
         note(&format!("warning: {warning}"));
     }
-    let (settings, epochs) = (model.settings(), model.settings().training.epochs);
-    let shortest = (0..settings.members).map(|m| settings.epochs_of(m)).min().unwrap_or(epochs);
-    if shortest < epochs {
+    if let Some(shortest) = shortened(&model) {
         note(&format!(
-            "networks learned for {shortest} epochs or more, not for {epochs}: see search.max_steps and \
-             search.lengths; --search off trains for all"
+            "networks learned for {shortest} epochs or more, not for {}: see search.max_steps; --search off trains for all",
+            settings.training.epochs
         ));
     }
-    let energies: Vec<Vec<_>> = model
-        .free_energy(input, targets, None)?
-        .iter()
-        .map(|member| member.iter().map(|f| (f.complexity, f.expected_log_likelihood)).collect())
-        .collect();
     let notes = model.notes_mut();
     notes.insert(ENCODING_NOTE.to_owned(), serde_json::to_string(&parts.encoding)?);
-    notes.insert(FREE_ENERGY_NOTE.to_owned(), serde_json::to_string(&energies)?);
     notes.insert(DATA_NOTE.to_owned(), problem.source.name.clone());
     Ok(model)
+}
+
+/// Epochs of the network with hidden layers that learned shortest, if not for all epochs of the settings.
+fn shortened(model: &Model) -> Option<usize> {
+    let deep = model.members().iter().filter(|member| !member.network.hidden().is_empty());
+    let shortest = deep.map(|member| member.report.epochs).min()?;
+    (shortest < model.settings().training.epochs).then_some(shortest)
 }
 
 fn html(
@@ -193,7 +187,7 @@ fn html(
         held_out,
         scores: scores.rows(),
         outcome,
-        training: model.reports(),
+        training: &model.reports(),
         settings: &settings,
         seed: model.settings().training.seed,
         version: env!("CARGO_PKG_VERSION"),

@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn the_paper_s_rule_keeps_its_own_settings() {
         let images = ModelSettings::images();
-        assert_eq!(defaults(ModelSettings { members: 5, ..ModelSettings::default() }), images);
+        assert_eq!(defaults(ModelSettings::default()), images);
         let mut paper = defaults(ModelSettings::paper());
         assert_eq!(paper.network.hidden_layer_sizes, images.network.hidden_layer_sizes);
         assert_eq!((&paper.training, paper.precision), (&images.training, images.precision));

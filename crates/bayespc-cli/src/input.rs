@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use bayespc::model;
+use bayespc::{ModelSettings, Samples};
 use bayespc_data::{
     DataSource, Dataset, DatasetInfo, Encoding, EncodingOptions, Kinds, Missing, Split, Table, Targets, Task,
     catalogue, load_uci,
@@ -158,7 +158,7 @@ impl TableArgs {
     }
 
     /// What the data ask of the preset.
-    pub fn defaults(&self, settings: model::ModelSettings) -> model::ModelSettings {
+    pub fn defaults(&self, settings: ModelSettings) -> ModelSettings {
         if self.data == images::NAME { images::defaults(settings) } else { settings }
     }
 
@@ -256,14 +256,15 @@ impl Problem {
 }
 
 impl Part {
-    /// The targets as the model takes them.
-    pub fn model_targets(&self, classes: Option<&[String]>) -> model::Targets<'_> {
-        match &self.targets {
-            Targets::Regression(values) => model::Targets::Values(values.as_ref()),
+    /// The rows as the model takes them.
+    pub fn samples(&self, classes: Option<&[String]>) -> bayespc::Result<Samples<'_>> {
+        let targets = match &self.targets {
+            Targets::Regression(values) => bayespc::Targets::Values(values.as_ref()),
             Targets::Classification(labels) => {
-                model::Targets::Classes { labels, classes: classes.map_or(0, <[String]>::len) }
+                bayespc::Targets::Classes { labels, classes: classes.map_or(0, <[String]>::len) }
             }
-        }
+        };
+        Samples::new(&self.features, targets)
     }
 
     /// Number of rows.

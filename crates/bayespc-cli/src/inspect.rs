@@ -9,14 +9,15 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use bayespc::Task;
 use bayespc::base::linalg::inner;
 use bayespc::heads::HeadSettings;
-use bayespc::model::{Member, Model, Task};
+use bayespc::model::{Member, Model};
 use bayespc::network::Layer;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::fit::{DATA_NOTE, FREE_ENERGY_NOTE};
+use crate::fit::DATA_NOTE;
 use crate::output::{print, print_json, two_columns};
 use crate::predict::{encoding_of, read_model, target_names};
 
@@ -25,9 +26,7 @@ use crate::predict::{encoding_of, read_model, target_names};
 #[command(after_help = "Example:
   bayespc inspect rent.safetensors
 
-`effective` counts the weights that the data have decided; the others are still as the prior has them.
-Free energy is in nats: the smaller, the better the model explains its training data at the price of what it
-had to learn.")]
+`effective` counts the weights that the data have decided; the others are still as the prior has them.")]
 pub struct InspectArgs {
     /// Model that `bayespc fit` wrote
     model: PathBuf,
@@ -41,12 +40,8 @@ struct LayerFacts {
     name: String,
     shape: (usize, usize),
     effective: f64,
-    prior_col_var: f64,
-    free_energy: Option<f64>,
+    prior_var: f64,
 }
-
-/// Complexity and expected log-likelihood, per member and layer.
-type FreeEnergies = Vec<Vec<(f64, f64)>>;
 
 /// Run the command.
 pub fn run(args: &InspectArgs) -> Result<()> {
@@ -54,11 +49,7 @@ pub fn run(args: &InspectArgs) -> Result<()> {
     let encoding = encoding_of(&model, &args.model).ok();
     let targets = encoding.as_ref().map_or_else(Vec::new, |encoding| target_names(encoding, &model));
     let features = encoding.as_ref().map_or_else(Vec::new, bayespc_data::Encoding::feature_names);
-    let energies: Option<FreeEnergies> =
-        model.notes().get(FREE_ENERGY_NOTE).and_then(|text| serde_json::from_str(text).ok());
-    let members = (0..model.members().len())
-        .map(|m| layers(&model.members()[m], energies.as_ref().and_then(|e| e.get(m))))
-        .collect::<Result<Vec<_>>>()?;
+    let members = model.members().iter().map(layers).collect::<Result<Vec<_>>>()?;
     let noise = output_noise(&model)?;
     if args.json {
         return print_json(&to_json(&model, &members, noise.as_deref(), &features, &targets));
@@ -66,7 +57,7 @@ pub fn run(args: &InspectArgs) -> Result<()> {
     print(&to_text(&model, &members, noise.as_deref(), &features, &targets)?)
 }
 
-fn layers(member: &Member, energies: Option<&Vec<(f64, f64)>>) -> Result<Vec<LayerFacts>> {
+fn layers(member: &Member) -> Result<Vec<LayerFacts>> {
     let network = &member.network;
     let n_hidden = network.hidden().len();
     let facts = |(l, layer): (usize, &Layer<f64>)| {
@@ -80,8 +71,7 @@ fn layers(member: &Member, energies: Option<&Vec<(f64, f64)>>) -> Result<Vec<Lay
             name,
             shape: (d_post, d_pre),
             effective: d_post as f64 * (d_pre as f64 - kept),
-            prior_col_var: 1.0 / prior[(0, 0)],
-            free_energy: energies.and_then(|e| e.get(l)).map(|(cost, gain)| cost - gain),
+            prior_var: 1.0 / prior[(0, 0)],
         })
     };
     network.layers().enumerate().map(facts).collect()
@@ -126,13 +116,16 @@ fn to_json(
             "pre": facts.shape.1,
             "parameters": facts.shape.0 * facts.shape.1,
             "effective_parameters": facts.effective,
-            "prior_col_var": facts.prior_col_var,
-            "free_energy": facts.free_energy,
+            "prior_var": facts.prior_var,
         })
     };
     let members: Vec<Value> = members
         .iter()
-        .map(|layers| json!({ "layers": layers.iter().map(layer).collect::<Vec<_>>() }))
+        .zip(model.members())
+        .map(|(layers, member)| {
+            let layers: Vec<Value> = layers.iter().map(layer).collect();
+            json!({ "plan": member.plan(member.report.epochs), "layers": layers })
+        })
         .collect();
     json!({
         "data": model.notes().get(DATA_NOTE),
@@ -143,6 +136,8 @@ fn to_json(
         "noise_std": noise,
         "members": members,
         "training": model.reports(),
+        "tried": model.candidates(),
+        "warnings": model.warnings(),
         "settings": model.settings(),
     })
 }
@@ -192,27 +187,21 @@ fn to_text(
 }
 
 fn layer_table(layers: &[LayerFacts]) -> String {
-    let mut lines = vec![format!(
-        "{:<10}{:>12}{:>9}{:>11}{:>10}{:>14}",
-        "layer", "shape", "weights", "effective", "prior V", "free energy"
-    )];
-    let mut total = Some(0.0);
+    let mut lines =
+        vec![format!("{:<10}{:>12}{:>9}{:>11}{:>11}", "layer", "shape", "weights", "effective", "prior var")];
     for facts in layers {
         let (d_post, d_pre) = facts.shape;
-        let energy = facts.free_energy.map_or_else(|| "–".to_owned(), |f| format!("{f:.1}"));
-        total = total.zip(facts.free_energy).map(|(a, b)| a + b);
         lines.push(format!(
-            "{:<10}{:>12}{:>9}{:>11.1}{:>10}{energy:>14}",
+            "{:<10}{:>12}{:>9}{:>11.1}{:>11}",
             facts.name,
             format!("{d_post} × {d_pre}"),
             d_post * d_pre,
             facts.effective,
-            facts.prior_col_var,
+            facts.prior_var,
         ));
     }
     let weights: usize = layers.iter().map(|f| f.shape.0 * f.shape.1).sum();
     let effective: f64 = layers.iter().map(|f| f.effective).sum();
-    let energy = total.map_or_else(|| "–".to_owned(), |f| format!("{f:.1}"));
-    lines.push(format!("{:<10}{:>12}{weights:>9}{effective:>11.1}{:>10}{energy:>14}", "all", "", ""));
+    lines.push(format!("{:<10}{:>12}{weights:>9}{effective:>11.1}", "all", ""));
     lines.join("\n")
 }

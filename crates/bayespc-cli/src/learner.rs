@@ -10,7 +10,7 @@ use bayespc::learners::{
     Backprop, BackpropSettings, BayesByBackprop, BayesByBackpropSettings, Learner, PredictiveCoding,
     PredictiveCodingSettings, RandomFeatures, RandomFeaturesSettings,
 };
-use bayespc::model::{InputScaling, ModelSettings, Unwatched};
+use bayespc::model::{InputScaling, Model, ModelSettings};
 use bayespc::prediction::Method;
 use bayespc::training::{self, Silent, TrainingSettings};
 use bayespc_data::Targets;
@@ -19,7 +19,6 @@ use faer::Mat;
 
 use crate::input::Parts;
 use crate::scores::Predictions;
-use crate::settings::Plan;
 
 /// What to train.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -76,12 +75,16 @@ impl LearnerArg {
     }
 
     /// Train on one part, predict the other.
-    pub fn train_and_predict(self, parts: &Parts, classes: Option<&[String]>, plan: &Plan) -> Result<Timed> {
-        let settings = &plan.settings;
+    pub fn train_and_predict(
+        self,
+        parts: &Parts,
+        classes: Option<&[String]>,
+        settings: &ModelSettings,
+    ) -> Result<Timed> {
         let (network, seed) = (&settings.network, settings.training.seed);
         let rng = &mut training::init_rng(seed);
         match self {
-            Self::Bpc => train_model(parts, classes, plan),
+            Self::Bpc => train_model(parts, classes, settings),
             Self::Pc => train_learner(parts, classes, settings, |d, k| {
                 PredictiveCoding::<f64>::new(network, &PredictiveCodingSettings::default(), d, k, rng)
             }),
@@ -103,10 +106,9 @@ impl LearnerArg {
     }
 }
 
-fn train_model(parts: &Parts, classes: Option<&[String]>, plan: &Plan) -> Result<Timed> {
+fn train_model(parts: &Parts, classes: Option<&[String]>, settings: &ModelSettings) -> Result<Timed> {
     let start = Instant::now();
-    let targets = parts.train.model_targets(classes);
-    let model = plan.fit(parts.train.features.as_ref(), targets, &mut Unwatched)?;
+    let model = Model::fit(&parts.train.samples(classes)?, settings)?;
     let seconds_fit = start.elapsed().as_secs_f64();
     let start = Instant::now();
     let predictions = Predictions::of(&model, &parts.test)?;

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use bayespc::model::{Model, Task};
 use bayespc::network::CovarianceRule;
 use bayespc::prediction::Method;
+use bayespc::{Model, Task};
 use bayespc_data::{Encoding, RowBatches, TargetColumns, Warning, catalogue};
 use clap::{Args, ValueEnum};
 use faer::MatRef;
@@ -244,10 +244,7 @@ impl PredictionTable<'_> {
         // Shortest text that reads back as the same number.
         let text = |value: f64| format!("{value:?}");
         if matches!(self.model.task(), Task::Classification { .. }) {
-            let probabilities = {
-                let predictive = self.model.predict_by(features, self.method)?;
-                predictive.class_probabilities(self.model.temperature())?
-            };
+            let probabilities = self.model.predict_probabilities_by(features, self.method)?;
             let row = |j: usize| {
                 let column: Vec<f64> = probabilities.col(j).iter().copied().collect();
                 let best =

@@ -3,8 +3,7 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use bayespc::model::Progress;
-use bayespc::training::Control;
+use bayespc::model::{Control, Observer, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// A bar of `length` steps; invisible unless standard error is a terminal.
@@ -24,10 +23,21 @@ pub fn bar(what: &'static str, length: u64) -> ProgressBar {
 /// Training, watched by a bar.
 pub struct Watched(pub ProgressBar);
 
-impl Progress for Watched {
-    fn update(&mut self, done: u64, planned: u64) -> Control {
-        self.0.set_length(planned);
-        self.0.set_position(done);
+/// Steps of a bar that shows a share.
+const STEPS: f64 = 1000.0;
+
+impl Observer for Watched {
+    fn update(&mut self, progress: &Progress) -> Control {
+        self.0.set_length(STEPS as u64);
+        self.0.set_position((STEPS * progress.share) as u64);
+        let news = match (progress.loss, progress.held_out) {
+            (_, Some(density)) => format!("{}, held-out density {density:.3}", progress.stage),
+            (Some(loss), None) => format!("{}, loss {loss:.3}", progress.stage),
+            (None, None) => progress.stage.to_string(),
+        };
+        if self.0.message() != news {
+            self.0.set_message(news);
+        }
         Control::Continue
     }
 }

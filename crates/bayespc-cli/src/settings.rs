@@ -6,26 +6,18 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use bayespc::model::selection::{self, SearchSettings};
-use bayespc::model::{Model, ModelSettings, Progress, Targets};
+use bayespc::ModelSettings;
 use clap::{Args, ValueEnum};
-use faer::MatRef;
 use serde::Deserialize;
 use toml::{Table, Value};
 
 use crate::failure::{did_you_mean, usage};
 
-/// Networks of the default ensemble: most of what more of them would bring, at a cost that is still seconds.
-pub const MEMBERS: usize = 5;
-
-/// Name of the table of settings that says what the search tries.
-const SEARCH: &str = "search";
-
 /// Flags that fill the model's settings.
 #[derive(Args, Clone, Debug)]
 pub struct SettingsArgs {
     /// Settings to start from
-    #[arg(long, value_enum, default_value_t = Preset::Feedback)]
+    #[arg(long, value_enum, default_value_t = Preset::Default)]
     pub preset: Preset,
     /// TOML file with settings; what it leaves out keeps its default
     #[arg(long, value_name = "FILE")]
@@ -36,8 +28,8 @@ pub struct SettingsArgs {
     /// Seed of initial weights, shuffles and the hold-out
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Choose each network's prior width, activation and noise model by held-out density, unless prior or head
-    /// was set; `--set search.rounds=3` and the like say how
+    /// Whether each network's prior, activation, noise model and width are chosen by held-out density, but for those that
+    /// were set; `--set search.rounds=3` and the like say how
     #[arg(long, value_enum, default_value_t = Search::Auto)]
     pub search: Search,
 }
@@ -45,98 +37,87 @@ pub struct SettingsArgs {
 /// Whether settings are chosen from the training data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Search {
-    /// With the feedback preset, where prior and head are left alone
+    /// As the preset has it
     #[default]
     Auto,
     /// Never: the settings are used as they are
     Off,
 }
 
-/// Settings, and whether to choose part of them from the training data.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// The settings.
-    pub settings: ModelSettings,
-    /// What to choose the members of the ensemble from, if they are to be chosen first.
-    pub search: Option<SearchSettings>,
-}
-
-impl Plan {
-    /// Choose what is to be chosen, then fit.
-    pub fn fit(
-        &self,
-        input: MatRef<'_, f64>,
-        targets: Targets<'_>,
-        progress: &mut dyn Progress,
-    ) -> Result<Model> {
-        Ok(match &self.search {
-            None => Model::fit(input, targets, None, &self.settings, progress)?,
-            Some(search) => {
-                selection::choose_and_fit(input, targets, None, &self.settings, search, progress)?
-            }
-        })
-    }
-}
-
-/// Named settings.
+/// Named settings, the same in Rust, Python and here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Preset {
-    /// Errors by feedback, five networks: fast, and the default
-    Feedback,
+    /// Five networks by the feedback rule, each chosen from the data
+    Default,
+    /// One network, nothing searched
+    Fast,
     /// Relaxation as the paper prints it
     Paper,
 }
 
 impl SettingsArgs {
-    /// What to do, checked, where `adapt` changes what the preset leaves to file and flags. Members are chosen
-    /// from the data where prior and head were left alone.
-    pub fn plan_onto(&self, adapt: impl FnOnce(ModelSettings) -> ModelSettings) -> Result<Plan> {
+    /// The settings, checked, where `adapt` changes what the preset leaves to file and flags.
+    pub fn settings_onto(&self, adapt: impl FnOnce(ModelSettings) -> ModelSettings) -> Result<ModelSettings> {
         let preset = adapt(match self.preset {
-            Preset::Feedback => ModelSettings { members: MEMBERS, ..ModelSettings::default() },
+            Preset::Default => ModelSettings::default(),
+            Preset::Fast => ModelSettings::fast(),
             Preset::Paper => ModelSettings::paper(),
         });
         let mut value = Value::try_from(&preset).context("the preset cannot be written as TOML")?;
-        let search =
-            Value::try_from(SearchSettings::default()).context("the search cannot be written as TOML")?;
-        if let Value::Table(table) = &mut value {
-            table.insert(SEARCH.to_owned(), search);
-        }
+        let mut given = Value::Table(Table::new());
         if let Some(path) = &self.config {
-            read_config(&mut value, path)?;
+            overlay(&mut given, read_config(&mut value, path)?);
         }
         for flag in &self.set {
-            apply_flag(&mut value, flag)?;
+            overlay(&mut given, apply_flag(&mut value, flag)?);
         }
-        let (mut settings, search) = parse(&value).map_err(|error| usage(tidy(&error)))?;
+        let mut settings = parse(&value).map_err(|error| usage(tidy(&error)))?;
+        keep_what_was_given(&mut settings, &given);
         if let Some(seed) = self.seed {
             settings.training.seed = seed;
         }
-        settings.validate().and_then(|()| search.validate()).map_err(|error| usage(error.to_string()))?;
-        let untouched = ModelSettings::default().network;
-        let open = self.search == Search::Auto
-            && self.preset == Preset::Feedback
-            && settings.variants.is_empty()
-            && (&settings.network.prior, &settings.network.head) == (&untouched.prior, &untouched.head);
-        Ok(Plan { settings, search: open.then_some(search) })
+        if self.search == Search::Off {
+            settings.search.enabled = false;
+        }
+        settings.validate().map_err(|error| usage(error.to_string()))?;
+        Ok(settings)
     }
 }
 
-fn read_config(value: &mut Value, path: &Path) -> Result<()> {
+/// What was set by hand is not chosen from the data, unless the search was told to.
+fn keep_what_was_given(settings: &mut ModelSettings, given: &Value) {
+    let has = |path: &[&str]| path.iter().try_fold(given, |value, key| value.get(key)).is_some();
+    let search = &mut settings.search;
+    if has(&["network", "prior"]) && !has(&["search", "prior_vars"]) {
+        search.prior_vars.clear();
+    }
+    if has(&["network", "activation"]) && !has(&["search", "activations"]) {
+        search.activations.clear();
+    }
+    if has(&["network", "head"]) && !has(&["search", "noise"]) {
+        search.noise = false;
+    }
+}
+
+/// Put a settings file on top of `value`; returns what the file says.
+fn read_config(value: &mut Value, path: &Path) -> Result<Value> {
     let name = path.display();
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read settings file {name}"))?;
     let table: Table =
         toml::from_str(&text).map_err(|error| usage(format!("settings file {name}: {error}")))?;
-    overlay(value, Value::Table(table));
+    let table = Value::Table(table);
+    overlay(value, table.clone());
     parse(value).map_err(|error| {
         // Read on its own, the file may give the same error with its line.
         let alone = toml::from_str::<ModelSettings>(&text).err();
         let error = alone.filter(|alone| alone.message() == error.message()).unwrap_or(error);
         usage(format!("settings file {name}: {}{}", error.to_string().trim_end(), suggestion(&error)))
     })?;
-    Ok(())
+    Ok(table)
 }
 
-fn apply_flag(value: &mut Value, flag: &str) -> Result<()> {
+/// Put one flag on top of `value`; returns what it says.
+fn apply_flag(value: &mut Value, flag: &str) -> Result<Value> {
     let (key, setting) = flag.split_once('=').filter(|(key, _)| !key.trim().is_empty()).ok_or_else(|| {
         usage(format!("--set {flag}: write it as KEY=VALUE, as in --set training.epochs=200"))
     })?;
@@ -145,17 +126,14 @@ fn apply_flag(value: &mut Value, flag: &str) -> Result<()> {
     let table = toml::from_str::<Table>(&format!("{key} = {setting}"))
         .or_else(|_| toml::from_str::<Table>(&format!("{key} = {quoted}")))
         .map_err(|error| usage(format!("--set {flag}: {}", error.message())))?;
-    overlay(value, Value::Table(table));
+    let table = Value::Table(table);
+    overlay(value, table.clone());
     parse(value).map_err(|error| usage(format!("--set {flag}: {}", tidy(&error))))?;
-    Ok(())
+    Ok(table)
 }
 
-/// The model's settings, and beside them what the search tries.
-fn parse(value: &Value) -> Result<(ModelSettings, SearchSettings), toml::de::Error> {
-    let mut value = value.clone();
-    let search = value.as_table_mut().and_then(|table| table.remove(SEARCH));
-    let search = search.map_or_else(|| Ok(SearchSettings::default()), SearchSettings::deserialize)?;
-    Ok((ModelSettings::deserialize(value)?, search))
+fn parse(value: &Value) -> Result<ModelSettings, toml::de::Error> {
+    ModelSettings::deserialize(value.clone())
 }
 
 /// Put `over` on top of `base`, entry by entry.
@@ -208,26 +186,21 @@ mod tests {
     use bayespc::learners::Rule;
     use bayespc::prediction::Method;
 
-    fn load(set: &[&str]) -> Result<ModelSettings> {
+    fn with(preset: Preset, set: &[&str]) -> Result<ModelSettings> {
         let set = set.iter().map(|&flag| flag.to_owned()).collect();
-        let args =
-            SettingsArgs { preset: Preset::Feedback, config: None, set, seed: None, search: Search::Auto };
-        Ok(args.plan_onto(|preset| preset)?.settings)
+        SettingsArgs { preset, config: None, set, seed: None, search: Search::Auto }
+            .settings_onto(|preset| preset)
+    }
+
+    fn load(set: &[&str]) -> Result<ModelSettings> {
+        with(Preset::Default, set)
     }
 
     #[test]
-    fn without_flags_the_settings_are_the_default_with_five_members() {
-        assert_eq!(load(&[]).unwrap(), ModelSettings { members: 5, ..ModelSettings::default() });
-        let paper = SettingsArgs {
-            preset: Preset::Paper,
-            config: None,
-            set: vec![],
-            seed: None,
-            search: Search::Auto,
-        };
-        let plan = paper.plan_onto(|preset| preset).unwrap();
-        assert_eq!(plan.settings, ModelSettings::paper());
-        assert!(plan.search.is_none());
+    fn without_flags_the_settings_are_those_of_the_preset() {
+        assert_eq!(load(&[]).unwrap(), ModelSettings::default());
+        assert_eq!(with(Preset::Fast, &[]).unwrap(), ModelSettings::fast());
+        assert_eq!(with(Preset::Paper, &[]).unwrap(), ModelSettings::paper());
     }
 
     #[test]
@@ -239,18 +212,18 @@ mod tests {
     }
 
     #[test]
-    fn the_search_has_settings_of_its_own_and_is_off_where_prior_or_head_are_set() {
-        let plan = |set: &[&str]| {
-            let set = set.iter().map(|&flag| flag.to_owned()).collect();
-            SettingsArgs { preset: Preset::Feedback, config: None, set, seed: None, search: Search::Auto }
-                .plan_onto(|preset| preset)
-        };
-        let search = plan(&["search.rounds=3", "search.col_vars=[1, 2]"]).unwrap().search.unwrap();
-        assert_eq!((search.rounds, search.col_vars), (3, vec![1.0, 2.0]));
-        assert!(plan(&["network.prior.col_var=1"]).unwrap().search.is_none());
-        let error = plan(&["search.fraction=2"]).unwrap_err().to_string();
+    fn what_is_set_by_hand_is_not_chosen_unless_the_search_is_told_to() {
+        let search = load(&["search.rounds=3", "search.prior_vars=[1, 2]"]).unwrap().search;
+        assert_eq!((search.rounds, search.prior_vars), (3, vec![1.0, 2.0]));
+        let search = load(&["network.prior.col_var=1"]).unwrap().search;
+        assert!(search.prior_vars.is_empty() && search.noise && !search.activations.is_empty());
+        let search = load(&["network.activation=relu", "network.head.kind=variance_node"]).unwrap().search;
+        assert!(search.activations.is_empty() && !search.noise && !search.prior_vars.is_empty());
+        let search = load(&["network.prior.col_var=1", "search.prior_vars=[2]"]).unwrap().search;
+        assert_eq!(search.prior_vars, [2.0]);
+        let error = load(&["search.fraction=2"]).unwrap_err().to_string();
         assert!(error.contains("search.fraction = 2"), "{error}");
-        let error = plan(&["search.round=2"]).unwrap_err().to_string();
+        let error = load(&["search.round=2"]).unwrap_err().to_string();
         assert!(error.contains("did you mean `rounds`?"), "{error}");
     }
 

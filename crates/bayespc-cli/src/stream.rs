@@ -1,15 +1,13 @@
 //! `bayespc fit --stream`: one pass over a file that need not fit in memory.
 //!
-//! The first rows tell what the columns are, how they are scaled and which settings suit them. Every chunk of rows is
+//! The first rows tell what the columns are and how they are scaled. Every chunk of rows is
 //! then predicted first and learned afterwards, so that the scores are of rows the model had not seen.
 
 use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use bayespc::model::calibration::Calibration;
-use bayespc::model::selection::{self, SEARCH_NOTE};
-use bayespc::model::{self, Model};
+use bayespc::model::{Calibration, Model, ModelSettings};
 use bayespc_data::RowBatches;
 use serde_json::json;
 
@@ -19,9 +17,8 @@ use crate::input::{Part, Problem, TableArgs};
 use crate::output::{Output, note, print, print_json, two_columns};
 use crate::progress::bar;
 use crate::scores::{Predictions, Scores, label};
-use crate::settings::Plan;
 
-/// Rows that settle columns, scaling and settings.
+/// Rows that settle columns and scaling.
 const HEAD: usize = 10_000;
 
 /// Rows in memory at a time.
@@ -37,8 +34,8 @@ pub struct Learned {
 }
 
 /// Run the command.
-pub fn run(table: &TableArgs, plan: &Plan, out: Option<Output>, as_json: bool) -> Result<()> {
-    let Learned { seconds, problem, mut model, sums } = learn(table, plan)?;
+pub fn run(table: &TableArgs, settings: &ModelSettings, out: Option<Output>, as_json: bool) -> Result<()> {
+    let Learned { seconds, problem, mut model, sums } = learn(table, settings)?;
     let notes = model.notes_mut();
     notes.insert(ENCODING_NOTE.to_owned(), serde_json::to_string(problem.encoding())?);
     notes.insert(DATA_NOTE.to_owned(), problem.source.name.clone());
@@ -49,9 +46,9 @@ pub fn run(table: &TableArgs, plan: &Plan, out: Option<Output>, as_json: bool) -
 }
 
 /// Learn a file in one pass.
-pub fn learn(table: &TableArgs, plan: &Plan) -> Result<Learned> {
+pub fn learn(table: &TableArgs, settings: &ModelSettings) -> Result<Learned> {
     let problem = table.load_head(HEAD)?;
-    if plan.settings.calibration != Calibration::None {
+    if settings.calibration != Calibration::None {
         return Err(usage("--stream holds no rows out to calibrate on: leave calibration = \"none\""));
     }
     let (encoding, classes) = (problem.encoding(), problem.classes());
@@ -66,7 +63,7 @@ pub fn learn(table: &TableArgs, plan: &Plan) -> Result<Learned> {
         }
         let targets = batch.targets.context("the file has lost its target column")?;
         let part = Part { features: batch.features, targets };
-        let targets = part.model_targets(classes);
+        let samples = part.samples(classes)?;
         let model = match &mut model {
             Some(model) => {
                 let predictions = Predictions::of(model, &part)?;
@@ -74,9 +71,9 @@ pub fn learn(table: &TableArgs, plan: &Plan) -> Result<Learned> {
                 sums.add(&scores, part.len());
                 model
             }
-            none => none.insert(start_model(&part, targets, plan)?),
+            none => none.insert(Model::for_stream(&samples, settings)?),
         };
-        model.partial_fit(part.features.as_ref(), targets, None).context("training failed")?;
+        model.partial_fit(&samples).context("training failed")?;
         sums.rows += part.len();
         bar.set_position(sums.rows as u64);
     }
@@ -106,18 +103,6 @@ fn report(problem: &Problem, sums: &Sums, seconds: f64, as_json: bool) -> Result
     let rows: Vec<_> =
         scores.iter().map(|(name, value)| (label(name).to_owned(), format!("{value:.4}"))).collect();
     print(&format!("{heading}\n\n{}", two_columns(&rows)))
-}
-
-/// A model that has learned nothing yet, with settings that suit the first chunk.
-fn start_model(part: &Part, targets: model::Targets<'_>, plan: &Plan) -> Result<Model> {
-    let input = part.features.as_ref();
-    let Some(search) = &plan.search else {
-        return Ok(Model::for_stream(input, targets, &plan.settings)?);
-    };
-    let choice = selection::choose(input, targets, None, &plan.settings, search)?;
-    let mut model = Model::for_stream(input, targets, &choice.settings)?;
-    model.notes_mut().insert(SEARCH_NOTE.to_owned(), serde_json::to_string(&choice.candidates)?);
-    Ok(model)
 }
 
 /// Scores summed over chunks.

@@ -1,17 +1,17 @@
 //! Class probabilities: MNIST with one-hot codes and with logits, the two moons with the command's default, and how
-//! well doubt tells digits from images of something else.
+//! well epistemic variance tells digits from images of something else.
 
 use std::path::Path;
 
+use bayespc::data::Inputs;
 use bayespc::heads::HeadSettings;
 use bayespc::metrics;
-use bayespc::model::selection::{self, SearchSettings};
-use bayespc::model::{Model, ModelSettings, Targets, Unwatched};
+use bayespc::model::{Model, ModelSettings};
 use bayespc::network::NetworkSettings;
 use bayespc::training::TrainingSettings;
-use bayespc::{Real, Result as CoreResult};
+use bayespc::{Result as CoreResult, Samples, Targets};
 use bayespc_data::{DataSource, Mnist, load_mnist, synthetic};
-use faer::{Mat, MatRef};
+use faer::Mat;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
@@ -40,7 +40,7 @@ const SCORES: [(&str, &str); 6] = [
     ("ece", "ECE"),
     ("brier", "Brier"),
     ("auroc_entropy", "AUROC, entropy"),
-    ("auroc_doubt", "AUROC, doubt"),
+    ("auroc_epistemic", "AUROC, epistemic"),
 ];
 
 /// Run what is missing into `path`, and say what came out.
@@ -129,7 +129,7 @@ fn digits(mnist: &Mnist, learner: &str, unit: &Unit, quick: bool) -> CoreResult<
     }
     settings.training.seed = unit.seed;
     let targets = Targets::Classes { labels: &train, classes: 10 };
-    let model = Model::fit(mnist.train_images.subcols(0, rows), targets, None, &settings, &mut Unwatched)?;
+    let model = Model::fit(&Samples::new(mnist.train_images.subcols(0, rows), targets)?, &settings)?;
     let strange = strange_images(unit.seed);
     let known = mnist.test_images.subcols(0, STRANGE);
     let mut records = scores(&model, mnist.test_images.as_ref(), &test, unit)?;
@@ -146,7 +146,7 @@ fn digits(mnist: &Mnist, learner: &str, unit: &Unit, quick: bool) -> CoreResult<
         }
     }
     let kinds: Vec<usize> = (0..2 * STRANGE).map(|j| usize::from(j >= STRANGE)).collect();
-    for (name, doubt) in ["auroc_entropy", "auroc_doubt"].into_iter().zip(&doubts) {
+    for (name, doubt) in ["auroc_entropy", "auroc_epistemic"].into_iter().zip(&doubts) {
         records.push(unit.record(None, name, metrics::auroc(doubt, &kinds)?));
     }
     Ok(records)
@@ -161,25 +161,16 @@ fn moons(unit: &Unit) -> CoreResult<Vec<Record>> {
     let settings = ModelSettings {
         network: NetworkSettings { hidden_layer_sizes: vec![100], ..NetworkSettings::default() },
         training: TrainingSettings { seed: unit.seed, ..TrainingSettings::default() },
-        members: 5,
         ..ModelSettings::default()
     };
     let targets = Targets::Classes { labels: &train.labels, classes: 2 };
-    let search = SearchSettings::default();
-    let model = selection::choose_and_fit(
-        train.features.as_ref(),
-        targets,
-        None,
-        &settings,
-        &search,
-        &mut Unwatched,
-    )?;
+    let model = Model::fit(&Samples::new(&train.features, targets)?, &settings)?;
     scores(&model, test.features.as_ref(), &test.labels, unit)
 }
 
-fn scores<S: Real>(
+fn scores<'a>(
     model: &Model,
-    input: MatRef<'_, S>,
+    input: impl Into<Inputs<'a>>,
     labels: &[usize],
     unit: &Unit,
 ) -> CoreResult<Vec<Record>> {

@@ -34,7 +34,7 @@ pub struct FitReport<'a> {
     /// Predictions with the truth.
     pub outcome: Outcome<'a>,
     /// What training did, per member.
-    pub training: &'a [TrainingReport],
+    pub training: &'a [&'a TrainingReport],
     /// The settings as TOML.
     pub settings: &'a str,
     /// The seed.
@@ -384,7 +384,7 @@ mod tests {
         vec![report.clone(), report]
     }
 
-    fn page(outcome: Outcome<'_>, training: &[TrainingReport]) -> String {
+    fn page(outcome: Outcome<'_>, training: &[&TrainingReport]) -> String {
         let report = FitReport {
             dataset: "a & b",
             train_rows: 90,
@@ -417,7 +417,7 @@ mod tests {
         let names = ["rent".to_owned(), "<noise>".to_owned()];
         let html = page(
             Outcome::Values { predictive: &predictive, targets: targets.as_ref(), names: &names },
-            &training(),
+            &training().iter().collect::<Vec<_>>(),
         );
         for text in [
             "Calibration",
@@ -458,7 +458,7 @@ mod tests {
         assert_eq!(rows, [["no", "2", "0"], ["yes", "1", "1"]]);
         let html = page(
             Outcome::Classes { probabilities: probabilities.as_ref(), labels: &labels, names: &names },
-            &training(),
+            &training().iter().collect::<Vec<_>>(),
         );
         assert!(html.contains("Reliability") && html.contains("taken for which"));
         assert!(confusion(probabilities.as_ref(), &labels, &names[..1]).is_err());

@@ -2,6 +2,7 @@
 
 use bayespc::Real;
 use bayespc::Result;
+use bayespc::Samples;
 use bayespc::base::linalg::cast;
 use bayespc::data::Dataset;
 use bayespc::heads::HeadSettings;
@@ -9,8 +10,7 @@ use bayespc::learners::{
     Backprop, BackpropSettings, BayesByBackprop, BayesByBackpropSettings, Bpc, Learner, PredictiveCoding,
     PredictiveCodingSettings, RandomFeatures, RandomFeaturesSettings, Rule,
 };
-use bayespc::model::selection::{self, SearchSettings};
-use bayespc::model::{ModelSettings, Targets};
+use bayespc::model::{Model, ModelSettings, SearchSettings};
 use bayespc::network::{Network, NetworkSettings, PriorSettings};
 use bayespc::training::TrainingSettings;
 use faer::Mat;
@@ -60,7 +60,7 @@ impl BpcSettings {
             rule: self.rule.clone(),
             training: training.clone(),
             members,
-            ..ModelSettings::default()
+            ..ModelSettings::fast()
         }
     }
 }
@@ -75,14 +75,17 @@ impl LearnerSettings {
         train: &Dataset<'_, T>,
     ) -> Result<Self> {
         let Self::Bpc(settings) = self else { return Ok(self.clone()) };
-        let model = settings.model(network, training, 1);
-        let targets: Mat<f64> = cast(train.target());
-        let targets = Targets::Values(targets.as_ref());
-        // The network keeps the activation it has.
-        let search =
-            SearchSettings { activations: Vec::new(), widths: Vec::new(), ..SearchSettings::default() };
-        let choice = selection::choose(train.input(), targets, train.weights(), &model, &search)?;
-        let NetworkSettings { prior, head, .. } = choice.settings.network;
+        // The network keeps its shape and activation.
+        let search = SearchSettings {
+            activations: Vec::new(),
+            widths: Vec::new(),
+            linear_vars: Vec::new(),
+            ..SearchSettings::default()
+        };
+        let model = ModelSettings { search, ..settings.model(network, training, 1) };
+        let (input, target): (Mat<f64>, Mat<f64>) = (cast(train.input()), cast(train.target()));
+        let chosen = Model::fit(&Samples::new(&input, &target)?, &model)?;
+        let NetworkSettings { prior, head, .. } = chosen.members()[0].network.settings().clone();
         Ok(Self::Bpc(BpcSettings { rule: settings.rule.clone(), prior, head }))
     }
 

@@ -10,11 +10,10 @@ use std::time::Instant;
 use bayespc::base::linalg::cast;
 use bayespc::data::Dataset;
 use bayespc::learners::Learner;
-use bayespc::model::selection;
-use bayespc::model::{Targets, Unwatched};
+use bayespc::model::{Model, ModelSettings};
 use bayespc::prediction::Predictive;
 use bayespc::training::{self, Control, EpochReport, Observer, TrainingSettings};
-use bayespc::{Real, metrics};
+use bayespc::{Real, Samples, metrics};
 use bayespc_data::DataSource;
 use faer::Mat;
 use rayon::prelude::*;
@@ -104,15 +103,14 @@ fn train<T: Real>(
     let train = Dataset::new(task.train.0.as_ref(), task.train.1.as_ref()).map_err(learning(&name))?;
     let start = Instant::now();
     if let (Some(members), LearnerSettings::Bpc(bpc)) = (spec.members, &spec.learner) {
-        let settings = bpc.model(&run.network(), &settings, members);
-        let targets: Mat<f64> = cast(train.target());
-        let targets = Targets::Values(targets.as_ref());
         let search = spec.choose.clone().unwrap_or_default();
-        let model =
-            selection::choose_and_fit(train.input(), targets, None, &settings, &search, &mut Unwatched)
-                .map_err(learning(&name))?;
+        let settings = ModelSettings { search, ..bpc.model(&run.network(), &settings, members) };
+        let (input, target): (Mat<f64>, Mat<f64>) = (cast(train.input()), cast(train.target()));
+        let model = Samples::new(&input, &target).and_then(|samples| Model::fit(&samples, &settings));
+        let model = model.map_err(learning(&name))?;
         let seconds = start.elapsed().as_secs_f64();
-        let predict = || model.predict_by(task.test.0.as_ref(), spec.method);
+        let test: Mat<f64> = cast(task.test.0.as_ref());
+        let predict = || model.predict_by(&test, spec.method);
         return end_records(&task, unit, predict, seconds).map_err(learning(&name));
     }
     let chosen = if spec.search {

@@ -1,9 +1,9 @@
 //! The last two panels of Figure 2: a variance node on noise that depends on the input, and posterior spread
 //! where there are no data.
 
+use bayespc::Samples;
 use bayespc::heads::{HeadSettings, VarianceNode};
-use bayespc::model::selection::{self, SearchSettings};
-use bayespc::model::{Model, ModelSettings, Targets, Unwatched};
+use bayespc::model::{Model, ModelSettings, SearchSettings};
 use bayespc::network::NetworkSettings;
 use bayespc::prediction::{Method, Predictive};
 use bayespc::training::TrainingSettings;
@@ -57,20 +57,16 @@ fn panel(
     variance: fn(&Predictive) -> Mat<f64>,
     (members, draws): (usize, usize),
 ) -> Result<Panel> {
+    // One network shows what a variance node learns; the epistemic band is what the default ensemble is for.
     let settings = ModelSettings {
         network: NetworkSettings { hidden_layer_sizes: vec![100], head, ..NetworkSettings::default() },
         training: TrainingSettings { epochs: 200, ..TrainingSettings::default() },
         members,
+        search: SearchSettings { enabled: members > 1, noise: false, ..SearchSettings::default() },
         ..ModelSettings::default()
     };
-    let (input, targets) = (data.features.as_ref(), Targets::Values(data.targets.as_ref()));
-    // One network shows what a variance node learns; doubt is what the command's ensemble is for.
-    let model = if members == 1 {
-        Model::fit(input, targets, None, &settings, &mut Unwatched)
-    } else {
-        let search = SearchSettings { noise: false, ..SearchSettings::default() };
-        selection::choose_and_fit(input, targets, None, &settings, &search, &mut Unwatched)
-    };
+    let samples = Samples::new(&data.features, &data.targets).map_err(learning(title))?;
+    let model = Model::fit(&samples, &settings);
     let model = model.map_err(learning(title))?;
     let places = 201;
     let x: Vec<f64> =

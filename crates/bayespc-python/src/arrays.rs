@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use bayespc::Real;
+use bayespc::data::Inputs;
 use faer::{Mat, MatRef};
 use numpy::{
     Element, IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
@@ -17,31 +18,22 @@ pub type Matrix = Py<PyArray2<f64>>;
 /// An owned one-dimensional array.
 pub type Vector = Py<PyArray1<f64>>;
 
-/// Samples as rows of a C-order array, in either precision.
+/// Inputs as rows of a C-order array, in either precision.
 #[derive(FromPyObject)]
-pub enum Samples<'py> {
+pub enum InputArray<'py> {
     /// float64.
     F64(PyReadonlyArray2<'py, f64>),
     /// float32.
     F32(PyReadonlyArray2<'py, f32>),
 }
 
-/// Run the same expression on the matrix behind [`Samples`] of either precision.
-macro_rules! with_samples {
-    ($samples:expr, |$input:ident| $body:expr) => {
-        match &$samples {
-            $crate::arrays::Samples::F64(array) => {
-                let $input = $crate::arrays::columns(array)?;
-                $body
-            }
-            $crate::arrays::Samples::F32(array) => {
-                let $input = $crate::arrays::columns(array)?;
-                $body
-            }
-        }
-    };
+/// The same memory as the library sees it.
+pub fn inputs<'a>(array: &'a InputArray<'_>) -> PyResult<Inputs<'a>> {
+    Ok(match array {
+        InputArray::F64(array) => columns(array)?.into(),
+        InputArray::F32(array) => columns(array)?.into(),
+    })
 }
-pub(crate) use with_samples;
 
 /// What the library refuses is a `ValueError`; its message names the culprit.
 pub fn refused(error: impl Display) -> PyErr {

@@ -12,6 +12,7 @@ mod datasets;
 mod distributions;
 mod model;
 mod network;
+mod pool;
 mod predictive;
 mod progress;
 
@@ -25,7 +26,7 @@ mod _core {
     #[pymodule_export]
     use super::distributions::{MatrixNormalWishart, SufficientStats, stats_from_bytes};
     #[pymodule_export]
-    use super::model::{Model, default_settings, model_from_bytes, paper_settings, rule_settings};
+    use super::model::{Model, model_from_bytes, preset_settings, rule_settings};
     #[pymodule_export]
     use super::network::Network;
     #[pymodule_export]

@@ -2,18 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use bayespc::data::Inputs;
 use bayespc::inference::RelaxationSettings;
 use bayespc::learners::Rule;
-use bayespc::model::selection::{self, SearchSettings};
-use bayespc::model::{Model as Inner, ModelSettings, Targets, Task};
+use bayespc::model::{Model as Inner, ModelSettings};
 use bayespc::prediction::Method;
-use bayespc::{Error, Result};
-use numpy::{PyArray1, PyArray2, PyArray3, PyReadonlyArray1, PyReadonlyArray2};
+use bayespc::{Result, Samples, Targets, Task};
+use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::arrays::{Samples, columns, refused, rows, stacked, values, vector, with_samples};
+use crate::arrays::{InputArray, columns, inputs, refused, rows, values, vector};
 use crate::network::Network;
+use crate::pool::run;
 use crate::predictive::Predictive;
 use crate::progress::watched;
 
@@ -44,6 +45,15 @@ fn targets<'a>(target: &'a TargetArray<'_>, labels: &'a [usize], classes: usize)
     })
 }
 
+fn samples<'a>(
+    inputs: Inputs<'a>,
+    targets: Targets<'a>,
+    weights: Option<&'a [f64]>,
+) -> PyResult<Samples<'a>> {
+    let samples = Samples::new(inputs, targets).map_err(refused)?;
+    weights.map_or(Ok(samples), |weights| samples.weighted(weights)).map_err(refused)
+}
+
 pub fn parse<'a, T: serde::Deserialize<'a>>(what: &str, json: &'a str) -> PyResult<T> {
     serde_json::from_str(json).map_err(|error| refused(format!("{what}: {error}")))
 }
@@ -52,16 +62,15 @@ pub fn json<T: serde::Serialize>(value: &T) -> PyResult<String> {
     serde_json::to_string(value).map_err(refused)
 }
 
-/// The library's default settings, as JSON.
+/// Settings by the name of their preset, as JSON: `default`, `fast` or `paper`.
 #[pyfunction]
-pub fn default_settings() -> PyResult<String> {
-    json(&ModelSettings::default())
-}
-
-/// The paper's settings, as JSON.
-#[pyfunction]
-pub fn paper_settings() -> PyResult<String> {
-    json(&ModelSettings::paper())
+pub fn preset_settings(name: &str) -> PyResult<String> {
+    json(&match name {
+        "default" => ModelSettings::default(),
+        "fast" => ModelSettings::fast(),
+        "paper" => ModelSettings::paper(),
+        _ => return Err(refused(format!("preset = '{name}' is not one of default, fast, paper"))),
+    })
 }
 
 /// Settings of a rule by name, as JSON: `feedback`, `relaxation` (the variant that learns) or `paper`.
@@ -87,65 +96,68 @@ pub struct Model {
     inner: Inner,
 }
 
+impl Model {
+    /// The method of this name, or that of the settings.
+    fn method(&self, name: Option<&str>, draws: usize, seed: u64) -> PyResult<Method> {
+        let own = self.inner.settings().method;
+        Ok(match (name, own) {
+            (None, own) => own,
+            // What a name cannot say, such as the rule of the covariances, is as the model was fitted.
+            (Some("moments"), own @ Method::Moments { .. }) => own,
+            (Some("moments"), _) => {
+                Method::Moments { covariance: bayespc::network::CovarianceRule::default() }
+            }
+            (Some("monte_carlo"), Method::MonteCarlo { layer_noise, .. }) => {
+                Method::MonteCarlo { draws, seed, layer_noise }
+            }
+            (Some("monte_carlo"), _) => Method::MonteCarlo { draws, seed, layer_noise: true },
+            (Some("mean"), _) => Method::Mean,
+            (Some("linearised"), _) => Method::Linearised,
+            (Some(name), _) => return Err(refused(format!("method = '{name}' is not known"))),
+        })
+    }
+}
+
 #[pymethods]
 impl Model {
-    /// Fit, from the start or from a `previous` model; with `search` (JSON), settings are chosen from the data
-    /// first. Returns the model and whether the user interrupted.
+    /// Fit, from the start or from a `previous` model.
     #[staticmethod]
-    #[pyo3(signature = (x, y, classes, weights, settings, watch=None, previous=None, search=None))]
+    #[pyo3(signature = (x, y, classes, weights, settings, watch=None, previous=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords on the Python side")]
     fn fit(
         py: Python<'_>,
-        x: Samples<'_>,
+        x: InputArray<'_>,
         y: TargetArray<'_>,
         classes: usize,
         weights: Option<PyReadonlyArray1<'_, f64>>,
         settings: &str,
         watch: Option<Py<PyAny>>,
         previous: Option<&Self>,
-        search: Option<&str>,
-    ) -> PyResult<(Self, bool)> {
+    ) -> PyResult<Self> {
         let settings: ModelSettings = parse("settings", settings)?;
-        let search: Option<SearchSettings> = search.map(|text| parse("search", text)).transpose()?;
         let labels = labels(&y)?;
-        let targets = targets(&y, &labels, classes)?;
         let weights = weights.as_ref().map(values).transpose()?;
-        let (result, interrupted) = with_samples!(x, |input| watched(py, watch.as_ref(), |progress| {
-            match (previous, &search) {
-                // What was chosen for the first fit holds for those that go on from it.
-                (Some(model), Some(_)) => {
-                    let chosen = model.inner.settings();
-                    let settings = ModelSettings {
-                        network: chosen.network.clone(),
-                        variants: chosen.variants.clone(),
-                        temperature: chosen.temperature,
-                        ..settings
-                    };
-                    model.inner.refit(input, targets, weights, &settings, progress)
-                }
-                (Some(model), None) => model.inner.refit(input, targets, weights, &settings, progress),
-                (None, None) => Inner::fit(input, targets, weights, &settings, progress),
-                (None, Some(search)) => {
-                    selection::choose_and_fit(input, targets, weights, &settings, search, progress)
-                }
-            }
-        }))?;
-        Ok((Self { inner: result.map_err(refused)? }, interrupted))
+        let samples = samples(inputs(&x)?, targets(&y, &labels, classes)?, weights)?;
+        let result = watched(py, watch.as_ref(), |observer| match previous {
+            Some(model) => model.inner.refit_watched(&samples, &settings, observer),
+            None => Inner::fit_watched(&samples, &settings, observer),
+        })?;
+        Ok(Self { inner: result.map_err(refused)? })
     }
 
     /// A model for a stream, scaled by its first data, that has learned nothing yet.
     #[staticmethod]
     fn for_stream(
         py: Python<'_>,
-        x: Samples<'_>,
+        x: InputArray<'_>,
         y: TargetArray<'_>,
         classes: usize,
         settings: &str,
     ) -> PyResult<Self> {
         let settings: ModelSettings = parse("settings", settings)?;
         let labels = labels(&y)?;
-        let targets = targets(&y, &labels, classes)?;
-        let inner = with_samples!(x, |input| py.detach(|| Inner::for_stream(input, targets, &settings)));
+        let samples = samples(inputs(&x)?, targets(&y, &labels, classes)?, None)?;
+        let inner = run(py, || Inner::for_stream(&samples, &settings))?;
         Ok(Self { inner: inner.map_err(refused)? })
     }
 
@@ -154,74 +166,81 @@ impl Model {
     fn partial_fit(
         &self,
         py: Python<'_>,
-        x: Samples<'_>,
+        x: InputArray<'_>,
         y: TargetArray<'_>,
         classes: usize,
         weights: Option<PyReadonlyArray1<'_, f64>>,
     ) -> PyResult<Self> {
         let labels = labels(&y)?;
-        let targets = targets(&y, &labels, classes)?;
         let weights = weights.as_ref().map(values).transpose()?;
-        let inner = with_samples!(x, |input| py.detach(|| -> Result<Inner> {
+        let samples = samples(inputs(&x)?, targets(&y, &labels, classes)?, weights)?;
+        let inner = run(py, || -> Result<Inner> {
             let mut inner = self.inner.clone();
-            inner.partial_fit(input, targets, weights)?;
+            inner.partial_fit(&samples)?;
             Ok(inner)
-        }));
+        })?;
         Ok(Self { inner: inner.map_err(refused)? })
     }
 
-    /// Predict by a method given as JSON, or by the settings' own.
-    #[pyo3(signature = (x, method=None))]
-    fn predict(&self, py: Python<'_>, x: Samples<'_>, method: Option<&str>) -> PyResult<Predictive> {
-        let method: Method = match method {
-            Some(text) => parse("method", text)?,
-            None => self.inner.settings().method,
-        };
-        let inner = with_samples!(x, |input| py.detach(|| self.inner.predict_by(input, method)));
+    /// Predict by a method of this name, or by the settings' own. `draws` and `seed` are for Monte Carlo.
+    #[pyo3(signature = (x, method=None, draws=20, seed=0))]
+    fn predict(
+        &self,
+        py: Python<'_>,
+        x: InputArray<'_>,
+        method: Option<&str>,
+        draws: usize,
+        seed: u64,
+    ) -> PyResult<Predictive> {
+        let method = self.method(method, draws, seed)?;
+        let inputs = inputs(&x)?;
+        let inner = run(py, || self.inner.predict_by(inputs, method))?;
         Ok(Predictive { inner: inner.map_err(refused)? })
     }
 
-    /// Class probabilities, shape `(n, K)`.
-    fn probabilities(&self, py: Python<'_>, x: Samples<'_>) -> PyResult<Py<PyArray2<f64>>> {
-        let probabilities = with_samples!(x, |input| py.detach(|| self.inner.predict_probabilities(input)));
+    /// Class probabilities, shape `(n, K)`, by a method as in `predict`.
+    #[pyo3(signature = (x, method=None, draws=20, seed=0))]
+    fn probabilities(
+        &self,
+        py: Python<'_>,
+        x: InputArray<'_>,
+        method: Option<&str>,
+        draws: usize,
+        seed: u64,
+    ) -> PyResult<Py<PyArray2<f64>>> {
+        let method = self.method(method, draws, seed)?;
+        let inputs = inputs(&x)?;
+        let probabilities = run(py, || self.inner.predict_probabilities_by(inputs, method))?;
         rows(py, probabilities.map_err(refused)?.as_ref())
     }
 
-    /// Complexity and expected log-likelihood of every member's layers, shape `(members, layers, 2)`.
+    /// Complexity and expected log-likelihood of the layers of every member.
     #[pyo3(signature = (x, y, classes, weights=None))]
     fn free_energy(
         &self,
         py: Python<'_>,
-        x: Samples<'_>,
+        x: InputArray<'_>,
         y: TargetArray<'_>,
         classes: usize,
         weights: Option<PyReadonlyArray1<'_, f64>>,
-    ) -> PyResult<Py<PyArray3<f64>>> {
+    ) -> PyResult<Vec<Vec<(f64, f64)>>> {
         let labels = labels(&y)?;
-        let targets = targets(&y, &labels, classes)?;
         let weights = weights.as_ref().map(values).transpose()?;
-        let members = with_samples!(x, |input| py.detach(|| self.inner.free_energy(input, targets, weights)));
-        let members = members.map_err(refused)?;
-        let layers = members.first().ok_or_else(|| refused(Error::NotFitted))?.len();
-        let tables: Vec<_> = members
-            .iter()
-            .map(|member| {
-                faer::Mat::from_fn(2, layers, |part, layer| match part {
-                    0 => member[layer].complexity,
-                    _ => member[layer].expected_log_likelihood,
-                })
-            })
-            .collect();
-        stacked(py, &tables, 2, layers)
+        let samples = samples(inputs(&x)?, targets(&y, &labels, classes)?, weights)?;
+        let members = run(py, || self.inner.free_energy(&samples))?.map_err(refused)?;
+        let layers = |member: &Vec<bayespc::learning::FreeEnergy>| {
+            member.iter().map(|f| (f.complexity, f.expected_log_likelihood)).collect()
+        };
+        Ok(members.iter().map(layers).collect())
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &py.detach(|| self.inner.to_bytes()).map_err(refused)?))
+        Ok(PyBytes::new(py, &run(py, || self.inner.to_bytes())?.map_err(refused)?))
     }
 
     #[staticmethod]
     fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
-        Ok(Self { inner: py.detach(|| Inner::from_bytes(bytes)).map_err(refused)? })
+        Ok(Self { inner: run(py, || Inner::from_bytes(bytes))?.map_err(refused)? })
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
@@ -246,6 +265,31 @@ impl Model {
     #[getter]
     fn reports(&self) -> PyResult<String> {
         json(&self.inner.reports())
+    }
+
+    /// What was chosen for every member, as JSON.
+    #[getter]
+    fn plans(&self) -> PyResult<String> {
+        let plan = |member: &bayespc::model::Member| member.plan(member.report.epochs);
+        json(&self.inner.members().iter().map(plan).collect::<Vec<_>>())
+    }
+
+    /// What the search tried, as JSON.
+    #[getter]
+    fn candidates(&self) -> PyResult<String> {
+        json(&self.inner.candidates())
+    }
+
+    /// What a user should know before trusting the model.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.inner.warnings().to_vec()
+    }
+
+    /// Whether training was stopped before its end.
+    #[getter]
+    fn interrupted(&self) -> bool {
+        self.inner.was_interrupted()
     }
 
     /// Number of classes, 0 for regression.
@@ -309,10 +353,10 @@ impl Model {
         Self { inner }
     }
 
-    /// The same model that predicts by this method, given as JSON.
-    fn with_method(&self, method: &str) -> PyResult<Self> {
+    /// The same model that predicts by this method.
+    fn with_method(&self, method: &str, draws: usize, seed: u64) -> PyResult<Self> {
         let mut inner = self.inner.clone();
-        inner.set_method(parse("method", method)?).map_err(refused)?;
+        inner.set_method(self.method(Some(method), draws, seed)?).map_err(refused)?;
         Ok(Self { inner })
     }
 }

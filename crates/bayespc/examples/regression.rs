@@ -1,11 +1,10 @@
 //! Fit noisy data with a gap, and predict with the uncertainty taken apart: noise (aleatoric), which more data
-//! would not remove, and doubt (epistemic), which grows where there were none.
+//! would not remove, and what is not known (epistemic), which grows where there were none.
 //!
 //! `cargo run --release -p bayespc --example regression`
 
 use bayespc::metrics::regression_metrics;
-use bayespc::model::Unwatched;
-use bayespc::{Mat, Model, ModelSettings, Targets};
+use bayespc::{Mat, Model, ModelSettings, Samples};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
@@ -25,8 +24,7 @@ fn samples(n: usize, rng: &mut ChaCha8Rng) -> (Mat<f64>, Mat<f64>) {
 fn main() -> bayespc::Result<()> {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let (x, y) = samples(300, &mut rng);
-    let settings = ModelSettings { members: 3, ..ModelSettings::default() };
-    let model = Model::fit(x.as_ref(), Targets::Values(y.as_ref()), None, &settings, &mut Unwatched)?;
+    let model = Model::fit(&Samples::new(&x, &y)?, &ModelSettings::default())?;
 
     let (x_test, y_test) = samples(300, &mut rng);
     let metrics = regression_metrics(&model.predict(x_test.as_ref())?, y_test.as_ref())?;
@@ -38,16 +36,16 @@ fn main() -> bayespc::Result<()> {
 
     let grid = Mat::from_fn(1, 9, |_, j| j as f64 - 4.0);
     let predictive = model.predict(grid.as_ref())?;
-    let (mean, noise) = (predictive.mean(), predictive.aleatoric_variance());
-    let (doubt, (low, high)) = (predictive.epistemic_variance(), predictive.interval(0.9)?);
-    println!("    x    mean   noise   doubt   90 % interval");
+    let (mean, aleatoric) = (predictive.mean(), predictive.aleatoric_variance());
+    let (epistemic, (low, high)) = (predictive.epistemic_variance(), predictive.interval(0.9)?);
+    println!("    x    mean  aleatoric  epistemic   90 % interval");
     for j in 0..grid.ncols() {
         println!(
-            "{:5.1} {:7.2} {:7.2} {:7.2}   [{:.2}, {:.2}]",
+            "{:5.1} {:7.2} {:10.2} {:10.2}   [{:.2}, {:.2}]",
             grid[(0, j)],
             mean[(0, j)],
-            noise[(0, j)].sqrt(),
-            doubt[(0, j)].sqrt(),
+            aleatoric[(0, j)].sqrt(),
+            epistemic[(0, j)].sqrt(),
             low[(0, j)],
             high[(0, j)],
         );

@@ -4,7 +4,7 @@
 //! `cargo run --release -p bayespc --example streaming`
 
 use bayespc::metrics::{interval_coverage, rmse};
-use bayespc::{Mat, Model, ModelSettings, Targets};
+use bayespc::{Mat, Model, ModelSettings, Samples};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
@@ -26,10 +26,10 @@ fn main() -> bayespc::Result<()> {
     // The first chunk only sets the scaling; learning it is the first call of `partial_fit`.
     let (mut x, mut y) = chunk(500, &mut rng);
     let settings = ModelSettings::default();
-    let mut model = Model::for_stream(x.as_ref(), Targets::Values(y.as_ref()), &settings)?;
+    let mut model = Model::for_stream(&Samples::new(&x, &y)?, &settings)?;
     println!("samples    RMSE   mean doubt   covered by 90 % intervals");
     for number in 1..=64 {
-        model.partial_fit(x.as_ref(), Targets::Values(y.as_ref()), None)?;
+        model.partial_fit(&Samples::new(&x, &y)?)?;
         if [1, 2, 4, 8, 16, 32, 64].contains(&number) {
             let predictive = model.predict(x_test.as_ref())?;
             let doubt = predictive.epistemic_variance();

@@ -80,6 +80,17 @@ pub enum Error {
         /// Must be larger than this.
         bound: f64,
     },
+    /// Something would not fit into memory.
+    #[error("{what} needs about {gigabytes:.1} GB, more than there is")]
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// How much it would need.
+        gigabytes: f64,
+    },
+    /// An observer stopped the work before it had a result.
+    #[error("interrupted before any network was trained")]
+    Interrupted,
     /// Prediction was asked of a model that has not learned.
     #[error("the model has not been fitted")]
     NotFitted,

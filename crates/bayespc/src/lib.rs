@@ -10,7 +10,7 @@
 //!
 //! E-step   activities z_l given the posteriors        inference, by feedback or by relaxation
 //! M-step   η ← (1−κ) η + κ (η⁰ + (N/|B|) T)           learning, T = (Σφφᵀ, Σzφᵀ, Σzzᵀ, n)
-//! predict  mean, noise and doubt, which add           Cov(y) = aleatoric + epistemic
+//! predict  mean and two variances that add             Cov(y) = aleatoric + epistemic
 //! ```
 //!
 //! Samples are columns (`d × n`), which is the memory of a C-order array of shape `(n, d)`.
@@ -18,21 +18,19 @@
 //! # Fit and predict
 //!
 //! ```
-//! use bayespc::model::Unwatched;
-//! use bayespc::{Mat, Model, ModelSettings, Targets};
+//! use bayespc::{Mat, Model, ModelSettings, Samples};
 //!
 //! # fn main() -> bayespc::Result<()> {
 //! let x = Mat::from_fn(1, 200, |_, j| 6.0 * j as f64 / 199.0 - 3.0);
 //! let y = Mat::from_fn(1, 200, |_, j| x[(0, j)].sin() + 0.1 * (17.0 * j as f64).sin());
-//! let settings = ModelSettings::default();
-//! let model = Model::fit(x.as_ref(), Targets::Values(y.as_ref()), None, &settings, &mut Unwatched)?;
+//! let model = Model::fit(&Samples::new(&x, &y)?, &ModelSettings::default())?;
 //!
 //! let new = Mat::from_fn(1, 2, |_, j| [0.5, 9.0][j]); // amid the data, and far away from them
-//! let predictive = model.predict(new.as_ref())?;
+//! let predictive = model.predict(&new)?;
 //! let (low, high) = predictive.interval(0.9)?;
 //! assert!(low[(0, 0)] < 0.5_f64.sin() && 0.5_f64.sin() < high[(0, 0)]);
-//! let doubt = predictive.epistemic_variance();
-//! assert!(doubt[(0, 1)] > 10.0 * doubt[(0, 0)]);
+//! let epistemic = predictive.epistemic_variance();
+//! assert!(epistemic[(0, 1)] > 10.0 * epistemic[(0, 0)]);
 //! # Ok(())
 //! # }
 //! ```
@@ -73,12 +71,13 @@ pub mod real;
 pub mod special;
 pub mod training;
 
+pub use data::{Samples, Targets, Task};
 pub use error::{Error, Result};
 /// The matrix types of every argument and result.
 pub use faer::{Mat, MatRef};
 pub use heads::HeadSettings;
 pub use learners::Rule;
-pub use model::{Model, ModelSettings, Targets, Task};
+pub use model::{Model, ModelSettings};
 pub use network::{Activation, NetworkSettings};
 pub use prediction::{Method, Predictive};
 pub use real::{Precision, Real};

@@ -22,12 +22,14 @@ use super::machine::{peak_rss_mb, pool};
 use super::{BenchArgs, Outcome, median, table};
 use crate::input::TableArgs;
 use crate::progress::bar;
-use crate::settings::{MEMBERS, Plan};
+
 use crate::stream;
 
 /// Columns of the table; the last one is the target.
 const COLUMNS: usize = 100;
 const TARGET: &str = "y";
+/// Networks of an ensemble.
+const MEMBERS: usize = 5;
 /// Rows made up and written at a time.
 const ROWS_AT_ONCE: usize = 10_000;
 
@@ -50,9 +52,8 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
     let bar = bar("stream", (cases.len() * repeats) as u64);
     for _ in 0..repeats {
         for (_, path, members, threads, seconds) in &mut cases {
-            let settings = ModelSettings { members: *members, ..ModelSettings::default() };
-            let plan = Plan { settings, search: None };
-            seconds.push(pool(*threads)?.install(|| stream::learn(&source(path), &plan))?.seconds);
+            let settings = ModelSettings { members: *members, ..ModelSettings::fast() };
+            seconds.push(pool(*threads)?.install(|| stream::learn(&source(path), &settings))?.seconds);
             bar.inc(1);
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use bayespc::model::{Model, ModelSettings, Targets, Unwatched};
+use bayespc::{Model, ModelSettings, Samples};
 use bayespc_data::{DataSource, load_uci};
 use faer::Mat;
 use rand::rngs::ChaCha8Rng;
@@ -43,7 +43,7 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
     let bar = bar("tabular", (cases.len() * repeats) as u64);
     for _ in 0..repeats {
         for (table, members, threads, seconds) in &mut cases {
-            let mut settings = ModelSettings { members: *members, ..ModelSettings::default() };
+            let mut settings = ModelSettings { members: *members, ..ModelSettings::fast() };
             settings.training.epochs = args.epochs.unwrap_or(settings.training.epochs);
             seconds.push(pool(*threads)?.install(|| seconds_to_fit(table, &settings))?);
             bar.inc(1);
@@ -79,8 +79,7 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
 
 fn seconds_to_fit(table: &Table, settings: &ModelSettings) -> bayespc::Result<f64> {
     let start = Instant::now();
-    let targets = Targets::Values(table.targets.as_ref());
-    Model::fit(table.features.as_ref(), targets, None, settings, &mut Unwatched)?;
+    Model::fit(&Samples::new(&table.features, &table.targets)?, settings)?;
     Ok(start.elapsed().as_secs_f64())
 }
 

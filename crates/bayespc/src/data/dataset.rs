@@ -40,25 +40,7 @@ impl<'a, T: Real> Dataset<'a, T> {
 
     /// Weight the samples: weight 2 counts a sample twice, weight 0 ignores it.
     pub fn with_weights(self, weights: &'a [f64]) -> Result<Self> {
-        if weights.len() != self.len() {
-            return Err(Error::Shape {
-                what: "sample weights",
-                axis: "entries",
-                found: weights.len(),
-                expected: self.len(),
-            });
-        }
-        if let Some(row) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
-            return Err(Error::NotFinite {
-                what: "sample weight (must be ≥ 0)",
-                row,
-                column: 0,
-                value: weights[row],
-            });
-        }
-        if !(weights.iter().sum::<f64>() > 0.0) {
-            return Err(Error::Empty { what: "the data with positive sample weight" });
-        }
+        check_weights(weights, self.len())?;
         Ok(Self { weights: Some(weights), ..self })
     }
 
@@ -150,6 +132,22 @@ impl<T: Real> OwnedDataset<T> {
             }
         }
     }
+}
+
+/// As many weights as samples, none negative, one of them positive.
+pub(crate) fn check_weights(weights: &[f64], n: usize) -> Result<()> {
+    if weights.len() != n {
+        let (what, axis) = ("sample weights", "entries");
+        return Err(Error::Shape { what, axis, found: weights.len(), expected: n });
+    }
+    if let Some(row) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
+        let (what, value) = ("sample weight (must be ≥ 0)", weights[row]);
+        return Err(Error::NotFinite { what, row, column: 0, value });
+    }
+    if !(weights.iter().sum::<f64>() > 0.0) {
+        return Err(Error::Empty { what: "the data with positive sample weight" });
+    }
+    Ok(())
 }
 
 /// Every entry finite, and at least one of them.

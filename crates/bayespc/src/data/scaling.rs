@@ -55,6 +55,11 @@ impl Standardiser {
         Self::fit_with(data, |sample| weights[sample] / largest)
     }
 
+    /// The same with or without weights.
+    pub(crate) fn fit_with_weights<T: Real>(data: MatRef<'_, T>, weights: Option<&[f64]>) -> Result<Self> {
+        weights.map_or_else(|| Self::fit(data), |weights| Self::fit_weighted(data, weights))
+    }
+
     /// One mean and one standard deviation for all rows of `data`, as images want it: pixels keep their relative
     /// spread, and one that is hardly ever on is not blown up. Sample i counts `weights[i]` times.
     pub fn fit_whole<T: Real>(data: MatRef<'_, T>, weights: Option<&[f64]>) -> Result<Self> {

@@ -50,12 +50,17 @@ pub fn accuracy(probabilities: MatRef<'_, f64>, labels: &[usize]) -> Result<f64>
     })
 }
 
-/// Mean −log P_c, with probabilities raised to the machine epsilon as scikit-learn does: an impossible
+/// log P_c of every sample, with probabilities raised to the machine epsilon as scikit-learn does: an impossible
 /// class that happens costs 36 and not ∞.
+pub fn log_probabilities(probabilities: MatRef<'_, f64>, labels: &[usize]) -> Result<Vec<f64>> {
+    check(probabilities, labels)?;
+    let one = |(sample, &label): (usize, &usize)| probabilities[(label, sample)].max(f64::EPSILON).ln();
+    Ok(labels.iter().enumerate().map(one).collect())
+}
+
+/// Mean −log P_c, see [`log_probabilities`].
 pub fn negative_log_likelihood(probabilities: MatRef<'_, f64>, labels: &[usize]) -> Result<f64> {
-    mean_over_samples(probabilities, labels, |sample, label| {
-        -probabilities[(label, sample)].max(f64::EPSILON).ln()
-    })
+    Ok(-log_probabilities(probabilities, labels)?.iter().sum::<f64>() / labels.len() as f64)
 }
 
 /// Mean Σ_k (P_k − 1{k = c})², between 0 and 2.

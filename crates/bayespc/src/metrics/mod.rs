@@ -5,7 +5,7 @@ pub mod regression;
 
 pub use classification::{
     ClassificationMetrics, ReliabilityBin, accuracy, auroc, brier_score, classification_metrics,
-    expected_calibration_error, negative_log_likelihood, reliability_bins,
+    expected_calibration_error, log_probabilities, negative_log_likelihood, reliability_bins,
 };
 pub use regression::{
     CalibrationCurve, RegressionMetrics, calibration_curve, calibration_error, interval_coverage,

@@ -10,15 +10,14 @@
 //! The model is trained on the other samples only. Whoever learns on later, from a stream or a warm start, would
 //! learn those samples too or leave what they said behind: both are refused.
 
-use faer::{Mat, MatRef};
+use faer::MatRef;
 use serde::{Deserialize, Serialize};
 
+use super::settings::ModelSettings;
+use crate::data::{HoldOut, Samples, Targets, Task};
 use crate::error::{Error, Result};
 use crate::metrics;
-use crate::model::hold_out::{HoldOut, Selected};
-use crate::model::{Model, ModelSettings, Targets, Task};
 use crate::prediction::Predictive;
-use crate::real::Real;
 
 /// Share of the samples held out, and the most and fewest it may be.
 const SHARE: f64 = 0.1;
@@ -30,6 +29,10 @@ const STREAM: u64 = 4;
 
 /// Range of log τ.
 const TEMPERATURES: (f64, f64) = (-3.0, 6.0);
+
+/// Standard deviation of log τ before anything is known. Held-out samples that are all right would otherwise ask for
+/// τ = 0; this much is the doubt of one sample beside theirs.
+const PRIOR_SPREAD: f64 = 1.0;
 
 /// What held-out samples are used for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,43 +47,60 @@ pub enum Calibration {
     Conformal,
 }
 
-/// Fit by `fit`, on all samples or on all but those that `settings` want to calibrate on.
-pub(crate) fn calibrated<S: Real>(
-    input: MatRef<'_, S>,
-    targets: Targets<'_>,
-    weights: Option<&[f64]>,
-    settings: &ModelSettings,
-    fit: impl FnOnce(MatRef<'_, S>, Targets<'_>, Option<&[f64]>) -> Result<Model>,
-) -> Result<Model> {
-    if settings.calibration == Calibration::None {
-        return fit(input, targets, weights);
+/// What held-out samples have said.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Calibrated {
+    /// τ, besides that of the settings.
+    pub(super) temperature: f64,
+    /// Conformal scores in rising order, per target; none unless intervals go by them.
+    pub(super) scores: Vec<Vec<f64>>,
+}
+
+impl Default for Calibrated {
+    fn default() -> Self {
+        Self { temperature: 1.0, scores: Vec::new() }
     }
-    if settings.calibration == Calibration::Conformal && targets.task() != Task::Regression {
+}
+
+impl Calibrated {
+    /// Let intervals go by the conformal scores, if there are any.
+    pub(super) fn apply(&self, predictive: Predictive) -> Predictive {
+        if self.scores.is_empty() { predictive } else { predictive.conformal(&self.scores) }
+    }
+}
+
+/// The samples to train on and those to calibrate on, if the settings ask for any.
+pub(super) fn hold_out(samples: &Samples<'_>, settings: &ModelSettings) -> Result<Option<HoldOut>> {
+    if settings.calibration == Calibration::None {
+        return Ok(None);
+    }
+    if settings.calibration == Calibration::Conformal && samples.task() != Task::Regression {
         return Err(Error::Conflict { first: "calibration = conformal", second: "classes" });
     }
-    let n = input.ncols();
-    // Lengths that do not fit are for the fit itself to name.
-    if targets.len() != n || weights.is_some_and(|w| w.len() != n) {
-        return fit(input, targets, weights);
-    }
+    let n = samples.n_samples();
     if n < 2 * FEWEST {
         return Err(Error::TooFew { what: "samples to calibrate on", found: n, needed: 2 * FEWEST });
     }
     let held_out = ((n as f64 * SHARE).round() as usize).clamp(FEWEST, MOST);
-    let parts = HoldOut::new(input, &targets, weights, (settings.training.seed, STREAM), (n, held_out));
-    let mut model = fit(parts.train.0.as_ref(), parts.train.1.view(), parts.train_weights.as_deref())?;
-    let predictive = model.predict(parts.test.0.as_ref())?;
-    match (settings.calibration, &parts.test.1) {
-        (Calibration::Conformal, Selected::Values(values)) => {
-            model.scores = sorted_scores(&predictive, values);
+    Ok(HoldOut::rounds(samples, (settings.training.seed, STREAM), (n, held_out, 1)).pop())
+}
+
+/// What the held-out samples say of their predictions.
+pub(super) fn calibrate(
+    calibration: Calibration,
+    predictive: &Predictive,
+    test: &Samples<'_>,
+) -> Result<Calibrated> {
+    Ok(match (calibration, test.targets()) {
+        (Calibration::Conformal, Targets::Values(values)) => {
+            Calibrated { scores: sorted_scores(predictive, values), ..Calibrated::default() }
         }
-        (_, targets) => model.temperature *= best_temperature(&predictive, targets)?,
-    }
-    Ok(model)
+        _ => Calibrated { temperature: best_temperature(predictive, test)?, ..Calibrated::default() },
+    })
 }
 
 /// |y − ⟨y⟩| / std in rising order, target by target.
-fn sorted_scores(predictive: &Predictive, values: &Mat<f64>) -> Vec<Vec<f64>> {
+fn sorted_scores(predictive: &Predictive, values: MatRef<'_, f64>) -> Vec<Vec<f64>> {
     let (mean, std) = (predictive.mean(), predictive.std());
     let score =
         |i: usize, j: usize| (values[(i, j)] - mean[(i, j)]).abs() / std[(i, j)].max(f64::MIN_POSITIVE);
@@ -92,36 +112,42 @@ fn sorted_scores(predictive: &Predictive, values: &Mat<f64>) -> Vec<Vec<f64>> {
     (0..values.nrows()).map(sorted).collect()
 }
 
-/// The τ with the largest mean log density of the targets, by golden section on log τ.
-pub(crate) fn best_temperature(predictive: &Predictive, targets: &Selected) -> Result<f64> {
-    let density = |log_temperature: f64| -> Result<f64> {
+/// The τ with the largest log density of the targets and of log τ under its prior, by golden section on log τ.
+pub(super) fn best_temperature(predictive: &Predictive, test: &Samples<'_>) -> Result<f64> {
+    let total = test.total_weight();
+    let objective = |log_temperature: f64| -> Result<f64> {
         let temperature = log_temperature.exp();
-        match targets {
-            Selected::Values(values) => {
-                metrics::log_predictive_density(&predictive.tempered(temperature), values.as_ref())
-            }
-            Selected::Classes(labels, _) => {
+        let log_densities = match test.targets() {
+            Targets::Values(values) => predictive.tempered(temperature).log_density(values)?,
+            Targets::Classes { labels, .. } => {
                 let probabilities = predictive.class_probabilities(temperature)?;
-                Ok(-metrics::negative_log_likelihood(probabilities.as_ref(), labels)?)
+                metrics::log_probabilities(probabilities.as_ref(), labels)?
             }
-        }
+        };
+        let weight = |j: usize| test.weights().map_or(1.0, |weights| weights[j]);
+        let sum: f64 = log_densities.iter().enumerate().map(|(j, density)| weight(j) * density).sum();
+        Ok((sum - 0.5 * (log_temperature / PRIOR_SPREAD).powi(2)) / total)
     };
+    maximise(objective, TEMPERATURES).map(f64::exp)
+}
+
+/// Where `f` is largest between `low` and `high`, by golden section.
+fn maximise(f: impl Fn(f64) -> Result<f64>, (mut low, mut high): (f64, f64)) -> Result<f64> {
     let golden = 0.5 * (5f64.sqrt() - 1.0);
-    let (mut low, mut high) = TEMPERATURES;
     let (mut left, mut right) = (high - golden * (high - low), low + golden * (high - low));
-    let (mut at_left, mut at_right) = (density(left)?, density(right)?);
+    let (mut at_left, mut at_right) = (f(left)?, f(right)?);
     while high - low > 0.01 {
         if at_left >= at_right {
             (high, right, at_right) = (right, left, at_left);
             left = high - golden * (high - low);
-            at_left = density(left)?;
+            at_left = f(left)?;
         } else {
             (low, left, at_left) = (left, right, at_right);
             right = low + golden * (high - low);
-            at_right = density(right)?;
+            at_right = f(right)?;
         }
     }
-    Ok((0.5 * (low + high)).exp())
+    Ok(0.5 * (low + high))
 }
 
 #[cfg(test)]
@@ -130,8 +156,9 @@ mod tests {
     use rand_distr::{Distribution, StandardNormal};
 
     use super::*;
+    use crate::Mat;
     use crate::base::random::stream;
-    use crate::model::Unwatched;
+    use crate::model::Model;
 
     /// Noisy waves in one of five columns.
     fn waves(n: usize, seed: u64) -> (Mat<f64>, Mat<f64>) {
@@ -147,10 +174,10 @@ mod tests {
     fn fitted(calibration: Calibration, n: usize) -> Result<Model> {
         let (x, y) = waves(n, 1);
         // A prior this wide overfits, and such a network is too sure of itself.
-        let mut settings = ModelSettings { calibration, ..ModelSettings::default() };
+        let mut settings = ModelSettings { calibration, ..ModelSettings::fast() };
         settings.network.prior.col_var = 100.0;
         settings.training.epochs = 60;
-        Model::fit(x.as_ref(), Targets::Values(y.as_ref()), None, &settings, &mut Unwatched)
+        Model::fit(&Samples::new(&x, &y)?, &settings)
     }
 
     #[test]
@@ -180,7 +207,7 @@ mod tests {
         let predictive = model.predict(x.as_ref()).unwrap();
         let (low, high) = predictive.interval(0.9).unwrap();
         // ⌈41 · 0.9⌉ = 37 of 40.
-        let half = model.scores[0][36] * predictive.std()[(0, 1)];
+        let half = model.calibrated.scores[0][36] * predictive.std()[(0, 1)];
         assert!((high[(0, 1)] - predictive.mean()[(0, 1)] - half).abs() < 1e-12);
         assert!((low[(0, 1)] - predictive.mean()[(0, 1)] + half).abs() < 1e-12);
         // 40 scores cannot promise 99 %.
@@ -195,7 +222,7 @@ mod tests {
         let model = fitted(Calibration::None, 200).unwrap();
         let (x, y) = waves(100, 4);
         let predictive = model.predict(x.as_ref()).unwrap();
-        let best = best_temperature(&predictive, &Selected::Values(y.clone())).unwrap();
+        let best = best_temperature(&predictive, &Samples::new(&x, &y).unwrap()).unwrap();
         let density = |temperature: f64| {
             metrics::log_predictive_density(&predictive.tempered(temperature), y.as_ref()).unwrap()
         };
@@ -203,13 +230,14 @@ mod tests {
 
         let labels: Vec<usize> = (0..100).map(|j| usize::from(y[(0, j)] > 0.0)).collect();
         let codes = Targets::Classes { labels: &labels, classes: 2 };
-        let mut settings = ModelSettings::default();
+        let mut settings = ModelSettings::fast();
         settings.training.epochs = 10;
-        let model = Model::fit(x.as_ref(), codes, None, &settings, &mut Unwatched).unwrap();
+        let model = Model::fit(&Samples::new(&x, codes).unwrap(), &settings).unwrap();
         let (x, y) = waves(100, 6);
         let labels: Vec<usize> = (0..100).map(|j| usize::from(y[(0, j)] > 0.0)).collect();
         let predictive = model.predict(x.as_ref()).unwrap();
-        let best = best_temperature(&predictive, &Selected::Classes(labels.clone(), 2)).unwrap();
+        let best =
+            best_temperature(&predictive, &Samples::new(&x, Targets::classes(&labels)).unwrap()).unwrap();
         let loss = |temperature: f64| {
             let probabilities = predictive.class_probabilities(temperature).unwrap();
             metrics::negative_log_likelihood(probabilities.as_ref(), &labels).unwrap()
@@ -223,22 +251,22 @@ mod tests {
         assert!(matches!(few, Err(Error::TooFew { found: 12, .. })));
         let (x, _) = waves(50, 5);
         let labels = vec![0; 50];
-        let settings = ModelSettings { calibration: Calibration::Conformal, ..ModelSettings::default() };
+        let settings = ModelSettings { calibration: Calibration::Conformal, ..ModelSettings::fast() };
         let codes = Targets::Classes { labels: &labels, classes: 2 };
-        let refused = Model::fit(x.as_ref(), codes, None, &settings, &mut Unwatched);
+        let refused = Model::fit(&Samples::new(&x, codes).unwrap(), &settings);
         assert!(matches!(refused, Err(Error::Conflict { first: "calibration = conformal", .. })));
     }
 
     #[test]
     fn a_stream_is_not_calibrated_and_a_calibrated_model_learns_no_stream() {
         let (x, y) = waves(40, 7);
-        let targets = Targets::Values(y.as_ref());
+        let samples = Samples::new(&x, &y).unwrap();
         for calibration in [Calibration::Holdout, Calibration::Conformal] {
-            let settings = ModelSettings { calibration, ..ModelSettings::default() };
-            let refused = Model::for_stream(x.as_ref(), targets, &settings);
+            let settings = ModelSettings { calibration, ..ModelSettings::fast() };
+            let refused = Model::for_stream(&samples, &settings);
             assert!(matches!(refused, Err(Error::Conflict { .. })));
             let mut model = fitted(calibration, 40).unwrap();
-            let refused = model.partial_fit(x.as_ref(), targets, None);
+            let refused = model.partial_fit(&samples);
             assert!(matches!(refused, Err(Error::Conflict { .. })));
         }
     }

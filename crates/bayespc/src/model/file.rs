@@ -10,15 +10,19 @@ use faer::Mat;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 use serde::{Deserialize, Serialize};
 
-use crate::data::Standardiser;
+use super::calibration::Calibrated;
+use super::ensemble::{Ensemble, Member, MemberPlan};
+use super::model::Model;
+use super::selection::Candidate;
+use super::settings::ModelSettings;
+use crate::data::{Standardiser, Task};
 use crate::distributions::NaturalParams;
 use crate::error::{Error, ModelFileError, Result};
-use crate::model::{Member, Model, ModelSettings, Task};
 use crate::network::{Layer, Network};
 use crate::training::TrainingReport;
 
 /// Version this program writes and reads.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The metadata entry.
 const KEY: &str = "bayespc";
@@ -28,53 +32,70 @@ struct Header {
     version: u32,
     settings: ModelSettings,
     task: Task,
-    temperature: f64,
+    /// Factor from calibration, besides that of the settings.
+    calibrated_temperature: f64,
     /// Held-out samples behind conformal intervals.
-    #[serde(default)]
     conformal: usize,
-    members: usize,
     n_features: usize,
     n_targets: usize,
+    n_seen: f64,
+    members: Vec<MemberHeader>,
+    candidates: Vec<Candidate>,
+    warnings: Vec<String>,
+    interrupted: bool,
+    notes: BTreeMap<String, String>,
+}
+
+/// What a network is and how far it has come.
+#[derive(Serialize, Deserialize)]
+struct MemberHeader {
+    plan: MemberPlan,
     hidden_noise: bool,
     steps: u64,
-    n_seen: f64,
     feedback_steps: u64,
-    notes: BTreeMap<String, String>,
-    reports: Vec<TrainingReport>,
+    report: TrainingReport,
 }
 
 impl Model {
     /// The bytes of the model's file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let first = self.members.first().ok_or(Error::NotFitted)?;
+        if self.members().is_empty() {
+            return Err(Error::NotFitted);
+        }
+        let member = |member: &Member| MemberHeader {
+            plan: member.plan(member.report.epochs),
+            hidden_noise: member.network.hidden_noise(),
+            steps: member.steps,
+            feedback_steps: member.feedback.1,
+            report: member.report.clone(),
+        };
         let header = Header {
             version: VERSION,
             settings: self.settings.clone(),
-            task: self.task,
-            temperature: self.temperature,
-            conformal: self.scores.first().map_or(0, Vec::len),
-            members: self.members.len(),
+            task: self.task(),
+            calibrated_temperature: self.calibrated.temperature,
+            conformal: self.calibrated.scores.first().map_or(0, Vec::len),
             n_features: self.n_features(),
             n_targets: self.n_targets(),
-            hidden_noise: first.network.hidden_noise(),
-            steps: self.steps,
             n_seen: self.n_seen,
-            feedback_steps: first.feedback.1,
+            members: self.members().iter().map(member).collect(),
+            candidates: self.candidates.clone(),
+            warnings: self.warnings.clone(),
+            interrupted: self.interrupted,
             notes: self.notes.clone(),
-            reports: self.reports.clone(),
         };
         let header = serde_json::to_string(&header).map_err(|_| ModelFileError::Metadata {
             key: "settings (not representable as JSON)".to_owned(),
         })?;
         let mut tensors = Tensors::default();
-        tensors.put_row("scaling.input.offset", &self.input_scaling.offset);
-        tensors.put_row("scaling.input.scale", &self.input_scaling.scale);
-        tensors.put_row("scaling.target.offset", &self.target_scaling.offset);
-        tensors.put_row("scaling.target.scale", &self.target_scaling.scale);
-        for (i, scores) in self.scores.iter().enumerate() {
+        for (which, scaling) in [("input", self.input_scaling()), ("target", self.target_scaling())] {
+            tensors.put_row(&format!("scaling.{which}.offset"), &scaling.offset);
+            tensors.put_row(&format!("scaling.{which}.scale"), &scaling.scale);
+        }
+        for (i, scores) in self.calibrated.scores.iter().enumerate() {
             tensors.put_row(&format!("conformal.{i}"), scores);
         }
-        for (m, member) in self.members.iter().enumerate() {
+        for (m, member) in self.members().iter().enumerate() {
             for (name, layer) in named_layers(m, &member.network) {
                 tensors.put_natural(&format!("{name}.prior"), layer.prior());
                 tensors.put_natural(&format!("{name}.posterior"), &layer.natural());
@@ -92,24 +113,27 @@ impl Model {
         let header = read_header(bytes)?;
         let reader = Reader { file };
         let (d_in, d_out) = (header.n_features, header.n_targets);
-        let members = (0..header.members).map(|m| reader.member(m, &header)).collect::<Result<Vec<_>>>()?;
+        let member = |(m, own): (usize, &MemberHeader)| reader.member(m, own, d_in, d_out);
+        let members = header.members.iter().enumerate().map(member).collect::<Result<Vec<_>>>()?;
         let scores = |i: usize| reader.values(&format!("conformal.{i}"), &[header.conformal]);
+        let conformal = if header.conformal == 0 { 0 } else { d_out };
         Ok(Self {
-            scores: if header.conformal == 0 {
-                Vec::new()
-            } else {
-                (0..d_out).map(scores).collect::<Result<_>>()?
+            calibrated: Calibrated {
+                temperature: header.calibrated_temperature,
+                scores: (0..conformal).map(scores).collect::<Result<_>>()?,
             },
-            input_scaling: reader.scaling("input", d_in)?,
-            target_scaling: reader.scaling("target", d_out)?,
+            ensemble: Ensemble {
+                task: header.task,
+                input_scaling: reader.scaling("input", d_in)?,
+                target_scaling: reader.scaling("target", d_out)?,
+                members,
+            },
             settings: header.settings,
-            task: header.task,
-            temperature: header.temperature,
-            members,
-            steps: header.steps,
+            candidates: header.candidates,
+            warnings: header.warnings,
+            interrupted: header.interrupted,
             n_seen: header.n_seen,
             notes: header.notes,
-            reports: header.reports,
         })
     }
 }
@@ -127,7 +151,9 @@ fn read_header(bytes: &[u8]) -> Result<Header> {
     let malformed = |error: serde_json::Error| ModelFileError::Metadata { key: format!("{KEY}: {error}") };
     let header: Header = serde_json::from_value(value).map_err(malformed)?;
     header.settings.validate()?;
-    if header.members == 0 || header.n_features == 0 || header.n_targets == 0 {
+    header.members.iter().try_for_each(|member| member.plan.validate())?;
+    crate::base::check::positive("calibrated_temperature", header.calibrated_temperature)?;
+    if header.members.is_empty() || header.n_features == 0 || header.n_targets == 0 {
         return Err(ModelFileError::Metadata { key: format!("{KEY}: a size is zero") }.into());
     }
     Ok(header)
@@ -236,30 +262,32 @@ impl Reader<'_> {
         )
     }
 
-    fn member(&self, m: usize, header: &Header) -> Result<Member> {
-        let settings = header.settings.network_of(m);
-        let mut below = header.n_features;
+    fn member(&self, m: usize, header: &MemberHeader, n_features: usize, n_targets: usize) -> Result<Member> {
+        let settings = header.plan.network.clone();
+        let mut below = n_features;
         let mut hidden = Vec::new();
         let mut covariances = Vec::new();
         for (l, &width) in settings.hidden_layer_sizes.iter().enumerate() {
-            hidden.push(self.layer(&format!("member.{m}.hidden.{l}"), width, below + 1)?);
+            hidden.push(self.layer(&format!("member.{m}.hidden.{l}"), width, below.saturating_add(1))?);
             covariances.push(self.matrix(&format!("member.{m}.hidden.{l}.feedback_cov"), width, width)?);
             below = width;
         }
-        let blocks = settings.head.head().blocks(header.n_targets, &settings.prior);
+        let blocks = settings.head.head().blocks(n_targets, &settings.prior);
         let output = blocks
             .iter()
             .enumerate()
-            .map(|(b, block)| self.layer(&format!("member.{m}.output.{b}"), block.rows, below + 1))
+            .map(|(b, block)| {
+                self.layer(&format!("member.{m}.output.{b}"), block.rows, below.saturating_add(1))
+            })
             .collect::<Result<Vec<_>>>()?;
-        let network = Network::from_parts(
-            settings,
-            header.n_features,
-            header.n_targets,
-            hidden,
-            output,
-            header.hidden_noise,
-        );
-        Ok(Member { network, feedback: (covariances, header.feedback_steps) })
+        let network =
+            Network::from_parts(settings, n_features, n_targets, hidden, output, header.hidden_noise);
+        Ok(Member {
+            network,
+            feedback: (covariances, header.feedback_steps),
+            temperature: header.plan.temperature,
+            steps: header.steps,
+            report: header.report.clone(),
+        })
     }
 }

@@ -3,29 +3,31 @@
 //! Unlike a stream, whose posterior represents all samples ever seen, the result represents this data only;
 //! the earlier fit is a starting point.
 
-use faer::MatRef;
-
+use super::calibration::{Calibrated, Calibration};
+use super::ensemble::{Ensemble, MemberPlan};
+use super::model::Model;
+use super::observer::{Observer, Stage, Work};
+use super::settings::ModelSettings;
+use crate::data::{OwnedSamples, Samples, canonical};
 use crate::error::{Error, Result};
-use crate::model::calibration::Calibration;
-use crate::model::{Model, ModelSettings, Progress, Targets};
-use crate::real::Real;
 
 impl Model {
-    /// Train this model's networks on `input` (`d × n`) and targets, with the scaling of the first fit.
-    /// Everything but the shape, prior and head of the networks and the number of members may be set anew, but
-    /// not to be calibrated. Calibration of the earlier fit is forgotten.
-    pub fn refit<S: Real>(
+    /// Train this model's networks on other samples, with the scaling of the first fit. Everything but the shape,
+    /// prior and head of the networks and their number may be set anew, but not to be calibrated. What was chosen for
+    /// the first fit stays chosen; its calibration, warnings and notes are forgotten.
+    pub fn refit(&self, samples: &Samples<'_>, settings: &ModelSettings) -> Result<Self> {
+        self.refit_watched(samples, settings, &mut ())
+    }
+
+    /// The same while `observer` watches, as in [`Model::fit_watched`].
+    pub fn refit_watched(
         &self,
-        input: MatRef<'_, S>,
-        targets: Targets<'_>,
-        weights: Option<&[f64]>,
+        samples: &Samples<'_>,
         settings: &ModelSettings,
-        progress: &mut dyn Progress,
+        observer: &mut dyn Observer,
     ) -> Result<Self> {
         settings.validate()?;
-        let same =
-            |a: &ModelSettings, b: &ModelSettings| (&a.network, &a.variants) == (&b.network, &b.variants);
-        if !same(settings, &self.settings) || settings.members != self.members.len() {
+        if settings.network != self.settings.network || settings.members != self.settings.members {
             return Err(Error::Conflict {
                 first: "a warm start",
                 second: "another shape, prior, head or number of members than the earlier fit's",
@@ -37,24 +39,32 @@ impl Model {
                 second: "a warm start, which may have learned from them before (use calibration = none)",
             });
         }
-        if targets.task() != self.task {
-            return Err(Error::Conflict { first: "these targets", second: "the task of the first fit" });
-        }
-        self.check_input(input)?;
-        let earlier = Self {
+        self.check_goes_on(samples)?;
+        let sorted = canonical(samples, super::fit::batch_to_sort(settings));
+        let samples = sorted.as_ref().map_or(*samples, OwnedSamples::view);
+        let work = Work::new(observer);
+        work.enter(Stage::Training)?;
+        let plans: Vec<MemberPlan> =
+            self.members().iter().map(|member| member.plan(settings.training.epochs)).collect();
+        work.plan(super::ensemble::all_training_cost(&plans, settings, &samples));
+        let mut ensemble: Ensemble = self.ensemble.clone();
+        ensemble.train(&samples, &plans, settings, &work)?;
+        Ok(Self {
             settings: settings.clone(),
-            temperature: settings.temperature,
-            scores: Vec::new(),
-            ..self.clone()
-        };
-        earlier.train(input, targets, weights, progress)
+            ensemble,
+            calibrated: Calibrated::default(),
+            candidates: self.candidates.clone(),
+            warnings: Vec::new(),
+            interrupted: work.is_stopped(),
+            n_seen: samples.total_weight(),
+            notes: std::collections::BTreeMap::new(),
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Unwatched;
     use faer::Mat;
 
     fn line() -> (Mat<f64>, Mat<f64>) {
@@ -64,7 +74,7 @@ mod tests {
     }
 
     fn settings(epochs: usize) -> ModelSettings {
-        let mut settings = ModelSettings::default();
+        let mut settings = ModelSettings::fast();
         settings.network.hidden_layer_sizes = vec![8];
         settings.training.epochs = epochs;
         settings
@@ -73,10 +83,10 @@ mod tests {
     #[test]
     fn a_refit_of_no_epochs_keeps_the_weights_below_the_top() {
         let (x, y) = line();
-        let targets = Targets::Values(y.as_ref());
-        let first = Model::fit(x.as_ref(), targets, None, &settings(20), &mut Unwatched).unwrap();
-        let again = first.refit(x.as_ref(), targets, None, &settings(0), &mut Unwatched).unwrap();
-        let hidden = |model: &Model| model.members[0].network.hidden()[0].working_mean().to_owned();
+        let samples = Samples::new(&x, &y).unwrap();
+        let first = Model::fit(&samples, &settings(20)).unwrap();
+        let again = first.refit(&samples, &settings(0)).unwrap();
+        let hidden = |model: &Model| model.members()[0].network.hidden()[0].working_mean().to_owned();
         // A layer keeps η and solves M = η₂ η₁⁻¹ anew: equal up to ε times the condition of η₁ (below 1e3 here).
         let moved = (hidden(&first) - hidden(&again)).norm_max();
         assert!(moved < 1e3 * f64::EPSILON, "weights moved by {moved}");
@@ -85,36 +95,36 @@ mod tests {
     #[test]
     fn a_refit_starts_from_the_earlier_loss() {
         let (x, y) = line();
-        let targets = Targets::Values(y.as_ref());
-        let first = Model::fit(x.as_ref(), targets, None, &settings(60), &mut Unwatched).unwrap();
-        let again = first.refit(x.as_ref(), targets, None, &settings(2), &mut Unwatched).unwrap();
-        assert!(again.reports[0].loss[0] < 0.5 * first.reports[0].loss[0]);
+        let samples = Samples::new(&x, &y).unwrap();
+        let first = Model::fit(&samples, &settings(60)).unwrap();
+        let again = first.refit(&samples, &settings(2)).unwrap();
+        assert!(again.reports()[0].loss[0] < 0.5 * first.reports()[0].loss[0]);
         assert_eq!(again.n_seen, 40.0);
     }
 
     #[test]
     fn a_refit_with_another_shape_is_refused() {
         let (x, y) = line();
-        let targets = Targets::Values(y.as_ref());
-        let first = Model::fit(x.as_ref(), targets, None, &settings(1), &mut Unwatched).unwrap();
+        let samples = Samples::new(&x, &y).unwrap();
+        let first = Model::fit(&samples, &settings(1)).unwrap();
         let mut other = settings(1);
         other.network.hidden_layer_sizes = vec![9];
-        let refused = first.refit(x.as_ref(), targets, None, &other, &mut Unwatched);
+        let refused = first.refit(&samples, &other);
         assert!(matches!(refused, Err(Error::Conflict { first: "a warm start", .. })));
     }
 
     #[test]
     fn a_refit_is_not_calibrated_and_forgets_the_earlier_calibration() {
         let (x, y) = line();
-        let targets = Targets::Values(y.as_ref());
+        let samples = Samples::new(&x, &y).unwrap();
         for calibration in [Calibration::Holdout, Calibration::Conformal] {
             let calibrated = ModelSettings { calibration, ..settings(1) };
-            let first = Model::fit(x.as_ref(), targets, None, &calibrated, &mut Unwatched).unwrap();
-            assert!(first.temperature != 1.0 || !first.scores.is_empty());
-            let refused = first.refit(x.as_ref(), targets, None, &calibrated, &mut Unwatched);
+            let first = Model::fit(&samples, &calibrated).unwrap();
+            assert!(first.calibrated != Calibrated::default());
+            let refused = first.refit(&samples, &calibrated);
             assert!(refused.unwrap_err().to_string().contains("calibration on held-out samples"));
-            let plain = first.refit(x.as_ref(), targets, None, &settings(1), &mut Unwatched).unwrap();
-            assert_eq!((plain.temperature, plain.scores.len()), (1.0, 0));
+            let plain = first.refit(&samples, &settings(1)).unwrap();
+            assert_eq!(plain.calibrated, Calibrated::default());
         }
     }
 }

@@ -201,6 +201,20 @@ pub struct TrainingReport {
     pub best_epoch: usize,
 }
 
+impl TrainingReport {
+    /// Of a learner that has not been trained.
+    pub(crate) fn none() -> Self {
+        Self {
+            epochs: 0,
+            steps: 0,
+            end: End::Epochs,
+            loss: Vec::new(),
+            validation: Vec::new(),
+            best_epoch: 0,
+        }
+    }
+}
+
 /// Streams of the settings' seed.
 const INIT_STREAM: u64 = 0;
 const SHUFFLE_STREAM: u64 = 1;
@@ -315,14 +329,7 @@ impl<T: Real> Run<T> {
         let size = settings.batch_size.unwrap_or(train.len()).min(train.len());
         let order: Vec<usize> = (0..train.len()).collect();
         Self {
-            report: TrainingReport {
-                epochs: 0,
-                steps: 0,
-                end: End::Epochs,
-                loss: Vec::new(),
-                validation: Vec::new(),
-                best_epoch: 0,
-            },
+            report: TrainingReport::none(),
             buffer: (size < train.len()).then(|| train.gather(&order[..size])),
             planned: (settings.epochs * (train.len() / size)) as u64,
             order,

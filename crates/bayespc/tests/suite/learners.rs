@@ -5,9 +5,9 @@ use bayespc::heads::{HeadSettings, VarianceNode};
 use bayespc::inference::RelaxationSettings;
 use bayespc::learners::{Bpc, Learner, Rule};
 use bayespc::metrics;
-use bayespc::model::{Model, ModelSettings, Targets, Unwatched};
 use bayespc::network::{Network, NetworkSettings};
 use bayespc::training::{Control, End, EpochReport, Observer, Silent, TrainingSettings, fit, init_rng};
+use bayespc::{Model, ModelSettings, Samples};
 use faer::Mat;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -43,9 +43,7 @@ fn yacht() -> Option<Split> {
 /// RMSE and log density in original units on the yacht test rows.
 fn yacht_scores(settings: &ModelSettings) -> Option<(f64, f64)> {
     let Split { train, test } = yacht()?;
-    let model =
-        Model::fit(train.0.as_ref(), Targets::Values(train.1.as_ref()), None, settings, &mut Unwatched)
-            .unwrap();
+    let model = Model::fit(&Samples::new(train.0.as_ref(), train.1.as_ref()).unwrap(), settings).unwrap();
     let predictive = model.predict(test.0.as_ref()).unwrap();
     let rmse = metrics::rmse(predictive.mean().as_ref(), test.1.as_ref()).unwrap();
     Some((rmse, metrics::log_predictive_density(&predictive, test.1.as_ref()).unwrap()))
@@ -56,7 +54,7 @@ fn yacht_scores(settings: &ModelSettings) -> Option<(f64, f64)> {
 
 #[test]
 fn feedback_on_yacht_is_within_the_spread_of_the_reference() {
-    if let Some((rmse, density)) = yacht_scores(&ModelSettings::default()) {
+    if let Some((rmse, density)) = yacht_scores(&ModelSettings::fast()) {
         assert!((0.3..1.3).contains(&rmse), "RMSE {rmse}, reference 0.85");
         assert!((-1.6..-0.7).contains(&density), "log density {density}, reference −1.14");
     }
@@ -64,7 +62,7 @@ fn feedback_on_yacht_is_within_the_spread_of_the_reference() {
 
 #[test]
 fn a_variance_node_improves_the_density_on_yacht() {
-    let mut settings = ModelSettings::default();
+    let mut settings = ModelSettings::fast();
     settings.network.head = HeadSettings::VarianceNode(VarianceNode::default());
     if let Some((rmse, density)) = yacht_scores(&settings) {
         assert!((0.3..1.3).contains(&rmse), "RMSE {rmse}");
@@ -91,7 +89,7 @@ fn tied_relaxation_on_yacht_reaches_the_papers_table() {
     let settings = ModelSettings {
         rule: Rule::Relaxation(RelaxationSettings::tied()),
         training: TrainingSettings { batch_size: Some(64), ..TrainingSettings::default() },
-        ..ModelSettings::default()
+        ..ModelSettings::fast()
     };
     if let Some((rmse, _)) = yacht_scores(&settings) {
         assert!((0.7..3.2).contains(&rmse), "RMSE {rmse}, reference 1.80, paper 2.08");
@@ -150,9 +148,7 @@ fn sine(n: usize, seed: u64) -> (Mat<f64>, Mat<f64>) {
 fn feedback_learns_a_sine_down_to_its_noise_and_knows_the_noise() {
     let (x, y) = sine(400, 3);
     let (x_test, y_test) = sine(400, 4);
-    let model =
-        Model::fit(x.as_ref(), Targets::Values(y.as_ref()), None, &ModelSettings::default(), &mut Unwatched)
-            .unwrap();
+    let model = Model::fit(&Samples::new(x.as_ref(), y.as_ref()).unwrap(), &ModelSettings::fast()).unwrap();
     let predictive = model.predict(x_test.as_ref()).unwrap();
     let rmse = metrics::rmse(predictive.mean().as_ref(), y_test.as_ref()).unwrap();
     assert!(rmse < 0.125, "RMSE {rmse} at noise 0.1");
@@ -166,8 +162,8 @@ fn feedback_learns_a_sine_down_to_its_noise_and_knows_the_noise() {
 #[test]
 fn epistemic_uncertainty_grows_away_from_the_data() {
     let (x, y) = sine(200, 5);
-    let settings = ModelSettings::default();
-    let model = Model::fit(x.as_ref(), Targets::Values(y.as_ref()), None, &settings, &mut Unwatched).unwrap();
+    let settings = ModelSettings::fast();
+    let model = Model::fit(&Samples::new(x.as_ref(), y.as_ref()).unwrap(), &settings).unwrap();
     let places = Mat::from_fn(1, 3, |_, j| [0.0, 4.0, 8.0][j]);
     let epistemic = model.predict(places.as_ref()).unwrap().epistemic_variance();
     assert!(epistemic[(0, 0)] < 0.1 * epistemic[(0, 1)]);
@@ -221,11 +217,11 @@ fn an_observer_can_stop_training_and_the_learner_is_usable() {
 fn a_stream_learns_what_a_batch_learns() {
     let (x, y) = sine(2000, 8);
     let (x_test, y_test) = sine(400, 9);
-    let settings = ModelSettings::default();
+    let settings = ModelSettings::fast();
     let part = |k: usize| (x.subcols(k * 100, 100), y.subcols(k * 100, 100));
-    let mut model = Model::for_stream(part(0).0, Targets::Values(part(0).1), &settings).unwrap();
+    let mut model = Model::for_stream(&Samples::new(part(0).0, part(0).1).unwrap(), &settings).unwrap();
     for k in 0..20 {
-        model.partial_fit(part(k).0, Targets::Values(part(k).1), None).unwrap();
+        model.partial_fit(&Samples::new(part(k).0, part(k).1).unwrap()).unwrap();
     }
     assert_eq!(model.n_seen(), 2000.0);
     let predictive = model.predict(x_test.as_ref()).unwrap();
@@ -245,10 +241,10 @@ fn variance_node_finds_noise_that_grows_with_the_input_for_two_targets() {
         let draw: f64 = StandardNormal.sample(&mut rng);
         x[(0, j)] * (1.0 + i as f64) + std(i, x[(0, j)]) * draw
     });
-    let mut settings = ModelSettings::default();
+    let mut settings = ModelSettings::fast();
     settings.network.head = HeadSettings::VarianceNode(VarianceNode::default());
     settings.training.epochs = 60;
-    let model = Model::fit(x.as_ref(), Targets::Values(y.as_ref()), None, &settings, &mut Unwatched).unwrap();
+    let model = Model::fit(&Samples::new(x.as_ref(), y.as_ref()).unwrap(), &settings).unwrap();
     let places = Mat::from_fn(1, 2, |_, j| [-0.5, 0.8][j]);
     let variance = model.predict(places.as_ref()).unwrap().aleatoric_variance();
     for (j, x) in [-0.5, 0.8].into_iter().enumerate() {
@@ -265,10 +261,10 @@ fn an_ensemble_is_the_mixture_of_its_members() {
     let settings = ModelSettings {
         members: 3,
         training: TrainingSettings { epochs: 5, ..TrainingSettings::default() },
-        ..ModelSettings::default()
+        ..ModelSettings::fast()
     };
     let fit = |settings: &ModelSettings| {
-        Model::fit(x.as_ref(), Targets::Values(y.as_ref()), None, settings, &mut Unwatched).unwrap()
+        Model::fit(&Samples::new(x.as_ref(), y.as_ref()).unwrap(), settings).unwrap()
     };
     let ensemble = fit(&settings);
     assert_eq!(ensemble.members().len(), 3);

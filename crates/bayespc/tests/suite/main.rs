@@ -6,7 +6,7 @@ mod common;
 
 mod baselines;
 mod determinism;
-mod doubt;
+mod epistemic_toy;
 mod generative;
 mod laws;
 mod learners;

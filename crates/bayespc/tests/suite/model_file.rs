@@ -5,9 +5,9 @@ use bayespc::error::{Error, ModelFileError};
 use bayespc::heads::{HeadSettings, VarianceNode};
 use bayespc::inference::RelaxationSettings;
 use bayespc::learners::Rule;
-use bayespc::model::{Model, ModelSettings, Targets, Unwatched};
 use bayespc::network::NetworkSettings;
 use bayespc::training::TrainingSettings;
+use bayespc::{Model, ModelSettings, Samples};
 use faer::Mat;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -25,14 +25,13 @@ fn settings() -> ModelSettings {
         network: NetworkSettings { hidden_layer_sizes: vec![6, 5], ..NetworkSettings::default() },
         training: TrainingSettings { epochs: 3, ..TrainingSettings::default() },
         members: 2,
-        ..ModelSettings::default()
+        ..ModelSettings::fast()
     }
 }
 
 fn model(settings: &ModelSettings) -> Model {
     let (x, y) = data();
-    let mut model =
-        Model::fit(x.as_ref(), Targets::Values(y.as_ref()), None, settings, &mut Unwatched).unwrap();
+    let mut model = Model::fit(&Samples::new(x.as_ref(), y.as_ref()).unwrap(), settings).unwrap();
     model.notes_mut().insert("columns".to_owned(), "a, b, c".to_owned());
     model
 }
@@ -62,7 +61,7 @@ fn a_loaded_model_goes_on_learning_as_the_saved_one_would() {
     let mut original = model(&settings());
     let mut loaded = Model::from_bytes(&original.to_bytes().unwrap()).unwrap();
     for model in [&mut original, &mut loaded] {
-        model.partial_fit(x.as_ref(), Targets::Values(y.as_ref()), None).unwrap();
+        model.partial_fit(&Samples::new(&x, &y).unwrap()).unwrap();
     }
     assert_eq!(original.predict(x.as_ref()).unwrap().mean(), loaded.predict(x.as_ref()).unwrap().mean());
 }

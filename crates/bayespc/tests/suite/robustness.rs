@@ -3,11 +3,11 @@ use bayespc::data::Dataset;
 use bayespc::heads::{HeadSettings, VarianceNode};
 use bayespc::inference::RelaxationSettings;
 use bayespc::learners::{Bpc, Rule};
-use bayespc::model::{Model, ModelSettings, Targets, Unwatched};
 use bayespc::network::{Network, NetworkSettings};
 use bayespc::prediction::Method;
 use bayespc::training::{TrainingSettings, init_rng};
 use bayespc::{Error, Result};
+use bayespc::{Model, ModelSettings, Samples, Targets};
 use faer::Mat;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -25,7 +25,7 @@ fn quick(rule: Rule) -> ModelSettings {
         network: NetworkSettings { hidden_layer_sizes: vec![8, 8], ..NetworkSettings::default() },
         rule,
         training: TrainingSettings { epochs: 10, ..TrainingSettings::default() },
-        ..ModelSettings::default()
+        ..ModelSettings::fast()
     }
 }
 
@@ -45,7 +45,7 @@ fn all_rules() -> [ModelSettings; 4] {
 }
 
 fn fit(x: &Mat<f64>, y: &Mat<f64>, settings: &ModelSettings) -> Result<Model> {
-    Model::fit(x.as_ref(), Targets::Values(y.as_ref()), None, settings, &mut Unwatched)
+    Model::fit(&Samples::new(x.as_ref(), y.as_ref()).unwrap(), settings)
 }
 
 /// Fits and predicts by every method; everything must be finite and variances positive.
@@ -248,7 +248,7 @@ fn an_unknown_setting_is_refused_by_name() {
 #[test]
 fn every_preset_round_trips_through_toml() {
     let [feedback, paper, tied, variance] = all_rules();
-    for settings in [ModelSettings::default(), ModelSettings::paper(), feedback, paper, tied, variance] {
+    for settings in [ModelSettings::fast(), ModelSettings::paper(), feedback, paper, tied, variance] {
         let text = toml::to_string(&settings).unwrap();
         assert_eq!(toml::from_str::<ModelSettings>(&text).unwrap(), settings, "{text}");
     }
@@ -258,9 +258,7 @@ fn every_preset_round_trips_through_toml() {
 fn sample_weights_are_checked() {
     let (x, y) = table(2, 4, 1.0);
     let settings = quick(Rule::default());
-    let fit = |weights: &[f64]| {
-        Model::fit(x.as_ref(), Targets::Values(y.as_ref()), Some(weights), &settings, &mut Unwatched)
-    };
+    let fit = |weights: &[f64]| Model::fit(&Samples::new(&x, &y)?.weighted(weights)?, &settings);
     assert!(fit(&[1.0, 1.0, 1.0]).is_err());
     assert!(fit(&[1.0, 1.0, -1.0, 1.0]).is_err());
     assert!(fit(&[0.0; 4]).is_err());
@@ -272,6 +270,6 @@ fn sample_weights_are_checked() {
 fn a_label_outside_its_classes_is_named() {
     let (x, _) = table(2, 4, 1.0);
     let targets = Targets::Classes { labels: &[0, 1, 2, 1], classes: 2 };
-    let error = Model::fit(x.as_ref(), targets, None, &quick(Rule::default()), &mut Unwatched).unwrap_err();
+    let error = Samples::new(&x, targets).unwrap_err();
     assert!(matches!(error, Error::Label { label: 2, row: 2, classes: 2 }), "{error}");
 }

@@ -1,8 +1,7 @@
-//! The epistemic toy: y = x³ + noise, seen only on [−5, −3] and [3, 5]. Doubt must hold the truth in the gap and
-//! grow where the data end.
+//! The epistemic toy: y = x³ + noise, seen only on [−5, −3] and [3, 5]. The epistemic band must hold the truth in the
+//! gap and grow where the data end.
 
-use bayespc::model::selection::{self, SearchSettings};
-use bayespc::model::{ModelSettings, Targets, Unwatched};
+use bayespc::{Model, ModelSettings, Samples};
 use faer::Mat;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -20,10 +19,7 @@ fn the_truth_lies_inside_the_band_in_the_gap_and_the_band_widens_beyond_the_data
             let noise: f64 = StandardNormal.sample(&mut rng);
             x[(0, j)].powi(3) + 3.0 * noise
         });
-        let settings = ModelSettings { members: 5, ..ModelSettings::default() };
-        let (targets, search) = (Targets::Values(y.as_ref()), SearchSettings::default());
-        let model =
-            selection::choose_and_fit(x.as_ref(), targets, None, &settings, &search, &mut Unwatched).unwrap();
+        let model = Model::fit(&Samples::new(&x, &y).unwrap(), &ModelSettings::default()).unwrap();
         let places: Vec<f64> = (0..=64).map(|k| f64::from(k - 32) / 4.0).collect();
         let predictive = model.predict(Mat::from_fn(1, places.len(), |_, j| places[j]).as_ref()).unwrap();
         let (mean, variance) = (predictive.mean(), predictive.epistemic_variance());

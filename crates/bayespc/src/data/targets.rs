@@ -1,0 +1,159 @@
+//! Targets: real values or classes.
+
+use faer::{Mat, MatRef};
+use serde::{Deserialize, Serialize};
+
+use super::dataset::check_finite;
+use super::scaling::Standardiser;
+use crate::error::{Error, Result};
+use crate::real::Real;
+
+/// What is being predicted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Task {
+    /// Real-valued targets.
+    Regression,
+    /// One of so many classes.
+    Classification {
+        /// K.
+        classes: usize,
+    },
+}
+
+/// Targets to learn from.
+#[derive(Clone, Copy, Debug)]
+pub enum Targets<'a> {
+    /// `d × n` real values.
+    Values(MatRef<'a, f64>),
+    /// A class 0..K per sample.
+    Classes {
+        /// The classes.
+        labels: &'a [usize],
+        /// K.
+        classes: usize,
+    },
+}
+
+impl<'a> From<MatRef<'a, f64>> for Targets<'a> {
+    fn from(values: MatRef<'a, f64>) -> Self {
+        Self::Values(values)
+    }
+}
+
+impl<'a> From<&'a Mat<f64>> for Targets<'a> {
+    fn from(values: &'a Mat<f64>) -> Self {
+        Self::Values(values.as_ref())
+    }
+}
+
+impl<'a> Targets<'a> {
+    /// Classes 0..K, where K − 1 is the largest of `labels`.
+    pub fn classes(labels: &'a [usize]) -> Self {
+        let classes = labels.iter().max().map_or(0, |&largest| largest.saturating_add(1));
+        Self::Classes { labels, classes }
+    }
+
+    /// What is being predicted.
+    pub fn task(&self) -> Task {
+        match *self {
+            Self::Values(_) => Task::Regression,
+            Self::Classes { classes, .. } => Task::Classification { classes },
+        }
+    }
+
+    /// Number of samples.
+    pub fn n_samples(&self) -> usize {
+        match self {
+            Self::Values(values) => values.ncols(),
+            Self::Classes { labels, .. } => labels.len(),
+        }
+    }
+
+    /// Finite values, or labels of the classes there are.
+    pub(crate) fn check(&self) -> Result<()> {
+        match *self {
+            Self::Values(values) => check_finite("target", values),
+            Self::Classes { labels, classes } => match labels.iter().position(|&label| label >= classes) {
+                Some(row) => Err(Error::Label { label: labels[row], row, classes }),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Offset and scale of real values; one-hot codes are compared as they are.
+    pub(crate) fn scaling(&self, weights: Option<&[f64]>) -> Result<Standardiser> {
+        match *self {
+            Self::Values(values) => Standardiser::fit_with_weights(values, weights),
+            Self::Classes { classes, .. } => Ok(Standardiser::identity(classes)),
+        }
+    }
+
+    /// Standardised values or one-hot codes, column after column.
+    pub(crate) fn standardised<T: Real>(&self, scaling: &Standardiser) -> Result<Vec<T>> {
+        match *self {
+            Self::Values(values) => scaling.apply_packed(values),
+            Self::Classes { labels, classes } => {
+                let mut codes = vec![T::zero(); classes * labels.len()];
+                for (row, &label) in labels.iter().enumerate() {
+                    codes[row * classes + label] = T::one();
+                }
+                Ok(codes)
+            }
+        }
+    }
+
+    /// The targets of samples `start..start + n`.
+    pub(crate) fn span(&self, start: usize, n: usize) -> Self {
+        match *self {
+            Self::Values(values) => Self::Values(values.subcols(start, n)),
+            Self::Classes { labels, classes } => Self::Classes { labels: &labels[start..start + n], classes },
+        }
+    }
+
+    /// The targets of the samples with these numbers, copied.
+    pub(crate) fn select(&self, samples: &[usize]) -> OwnedTargets {
+        match *self {
+            Self::Values(values) => {
+                OwnedTargets::Values(Mat::from_fn(values.nrows(), samples.len(), |i, j| {
+                    values[(i, samples[j])]
+                }))
+            }
+            Self::Classes { labels, classes } => {
+                OwnedTargets::Classes(samples.iter().map(|&sample| labels[sample]).collect(), classes)
+            }
+        }
+    }
+
+    /// Row `i` of the target of sample `j`, to compare samples by: a value, or the class.
+    pub(crate) fn key(&self, i: usize, j: usize) -> f64 {
+        match self {
+            Self::Values(values) => values[(i, j)],
+            Self::Classes { labels, .. } => labels[j] as f64,
+        }
+    }
+
+    /// Numbers that [`Targets::key`] knows of a sample.
+    pub(crate) fn n_keys(&self) -> usize {
+        match self {
+            Self::Values(values) => values.nrows(),
+            Self::Classes { .. } => 1,
+        }
+    }
+}
+
+/// Targets that own their memory.
+#[derive(Clone, Debug)]
+pub(crate) enum OwnedTargets {
+    Values(Mat<f64>),
+    Classes(Vec<usize>, usize),
+}
+
+impl OwnedTargets {
+    pub(crate) fn view(&self) -> Targets<'_> {
+        match self {
+            Self::Values(values) => Targets::Values(values.as_ref()),
+            Self::Classes(labels, classes) => Targets::Classes { labels, classes: *classes },
+        }
+    }
+}

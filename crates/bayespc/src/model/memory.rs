@@ -1,0 +1,28 @@
+//! Whether there is room for the networks, before anything is allocated.
+
+use super::settings::ModelSettings;
+use crate::error::{Error, Result};
+
+/// Matrices of the size of a layer's precisions that training holds at a time.
+const COPIES: u128 = 6;
+
+/// An error that names the sizes if the networks cannot be held in memory.
+pub(super) fn check(settings: &ModelSettings, d_input: usize, d_output: usize) -> Result<()> {
+    let hidden = &settings.network.hidden_layer_sizes;
+    let widths = std::iter::once(d_input).chain(hidden.iter().copied());
+    let above = hidden.iter().copied().chain([d_output]);
+    let entries = |(below, above): (usize, usize)| {
+        let (below, above) = (below as u128 + 1, above as u128);
+        below * below + above * above + 2 * below * above
+    };
+    let numbers: u128 = widths.zip(above).map(entries).sum();
+    // Networks train on as many threads as there are, at least one at a time.
+    let bytes = COPIES * numbers * size_of::<f64>() as u128;
+    // Asking for room touches none of it, and fails where there cannot be as much.
+    let room = usize::try_from(bytes).ok().filter(|&bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
+    if room.is_none() {
+        let gigabytes = bytes as f64 / 1e9;
+        return Err(Error::TooLarge { what: "a network with these hidden_layer_sizes", gigabytes });
+    }
+    Ok(())
+}

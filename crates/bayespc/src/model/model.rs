@@ -1,0 +1,112 @@
+//! A fitted model: networks, scaling, calibration, settings and notes.
+
+use std::collections::BTreeMap;
+
+use super::calibration::Calibrated;
+use super::ensemble::{Ensemble, Member};
+use super::selection::Candidate;
+use super::settings::ModelSettings;
+use crate::data::{Standardiser, Task};
+use crate::error::Result;
+use crate::prediction::Method;
+use crate::training::TrainingReport;
+
+/// A fitted model. It is what the command and the Python package fit, keep and load.
+#[derive(Clone, Debug)]
+pub struct Model {
+    pub(super) settings: ModelSettings,
+    pub(super) ensemble: Ensemble,
+    pub(super) calibrated: Calibrated,
+    /// What the search tried.
+    pub(super) candidates: Vec<Candidate>,
+    /// What a user should know before trusting the model.
+    pub(super) warnings: Vec<String>,
+    /// Whether training was stopped before its end.
+    pub(super) interrupted: bool,
+    pub(super) n_seen: f64,
+    pub(super) notes: BTreeMap<String, String>,
+}
+
+impl Model {
+    /// Settings the model was asked for. What was chosen stands in [`Model::members`].
+    pub fn settings(&self) -> &ModelSettings {
+        &self.settings
+    }
+
+    /// What it predicts.
+    pub fn task(&self) -> Task {
+        self.ensemble.task
+    }
+
+    /// Number of input features.
+    pub fn n_features(&self) -> usize {
+        self.ensemble.input_scaling.dim()
+    }
+
+    /// Number of target columns, or classes.
+    pub fn n_targets(&self) -> usize {
+        self.ensemble.target_scaling.dim()
+    }
+
+    /// Factor on the predictive covariance, or temperature of the class probabilities.
+    pub fn temperature(&self) -> f64 {
+        self.settings.temperature * self.calibrated.temperature
+    }
+
+    /// Scaling of the inputs.
+    pub fn input_scaling(&self) -> &Standardiser {
+        &self.ensemble.input_scaling
+    }
+
+    /// Scaling of the targets.
+    pub fn target_scaling(&self) -> &Standardiser {
+        &self.ensemble.target_scaling
+    }
+
+    /// The trained networks.
+    pub fn members(&self) -> &[Member] {
+        &self.ensemble.members
+    }
+
+    /// What training did, per network.
+    pub fn reports(&self) -> Vec<&TrainingReport> {
+        self.members().iter().map(|member| &member.report).collect()
+    }
+
+    /// What the search tried; empty if nothing was searched.
+    pub fn candidates(&self) -> &[Candidate] {
+        &self.candidates
+    }
+
+    /// What a user should know before trusting the model.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Whether training was stopped before its end.
+    pub fn was_interrupted(&self) -> bool {
+        self.interrupted
+    }
+
+    /// Samples learned from, in all calls.
+    pub fn n_seen(&self) -> f64 {
+        self.n_seen
+    }
+
+    /// Notes kept with the model, such as column names; the library does not read them.
+    pub fn notes(&self) -> &BTreeMap<String, String> {
+        &self.notes
+    }
+
+    /// Notes, to write.
+    pub fn notes_mut(&mut self) -> &mut BTreeMap<String, String> {
+        &mut self.notes
+    }
+
+    /// Predict by this method from now on.
+    pub fn set_method(&mut self, method: Method) -> Result<()> {
+        method.validate()?;
+        self.settings.method = method;
+        Ok(())
+    }
+}

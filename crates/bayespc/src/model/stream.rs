@@ -1,0 +1,101 @@
+//! Learning from a stream: one pass over every chunk of samples, one posterior over all of them.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+use super::calibration::{Calibrated, Calibration};
+use super::ensemble::{Ensemble, Member, member_seed};
+use super::fit::check_task;
+use super::memory;
+use super::model::Model;
+use super::settings::ModelSettings;
+use crate::data::{Dataset, Samples};
+use crate::error::{Error, Result};
+use crate::learners::Rule;
+use crate::learning;
+use crate::real::{Precision, Real};
+use crate::training;
+
+impl Model {
+    /// A model that has learned nothing yet, scaled by the first samples of a stream; go on with
+    /// [`Model::partial_fit`] on the same samples. A stream holds nothing out: nothing is searched, and the settings
+    /// must not ask for calibration.
+    pub fn for_stream(samples: &Samples<'_>, settings: &ModelSettings) -> Result<Self> {
+        settings.validate()?;
+        check_task(samples.task(), settings)?;
+        if settings.calibration != Calibration::None {
+            return Err(Error::Conflict {
+                first: "calibration on held-out samples",
+                second: "a stream, which holds none out (use calibration = none)",
+            });
+        }
+        memory::check(settings, samples.n_features(), samples.n_outputs())?;
+        let mut ensemble = Ensemble::untrained(samples, settings.input_scaling)?;
+        let (d, k) = (ensemble.input_scaling.dim(), ensemble.target_scaling.dim());
+        let member =
+            |(m, plan)| Member::untrained(plan, &settings.rule, d, k, member_seed(settings.training.seed, m));
+        ensemble.members = settings.plans().iter().enumerate().map(member).collect::<Result<_>>()?;
+        Ok(Self {
+            settings: settings.clone(),
+            ensemble,
+            calibrated: Calibrated::default(),
+            candidates: Vec::new(),
+            warnings: Vec::new(),
+            interrupted: false,
+            n_seen: 0.0,
+            notes: BTreeMap::new(),
+        })
+    }
+
+    /// Learn from more samples: one pass, with the scaling of the first ones and one schedule over all calls.
+    /// Either all networks learn, or on an error none has. A calibrated model is refused: its calibration would
+    /// speak of networks it no longer has.
+    pub fn partial_fit(&mut self, samples: &Samples<'_>) -> Result<()> {
+        self.check_goes_on(samples)?;
+        if self.settings.calibration != Calibration::None {
+            return Err(Error::Conflict {
+                first: "the model's calibration on held-out samples",
+                second: "learning on from a stream, after which it no longer holds (fit with calibration = none)",
+            });
+        }
+        let n_seen = self.n_seen + samples.total_weight();
+        self.ensemble.members = match self.settings.precision {
+            Precision::F64 => self.streamed::<f64>(samples, n_seen)?,
+            Precision::F32 => self.streamed::<f32>(samples, n_seen)?,
+        };
+        self.n_seen = n_seen;
+        Ok(())
+    }
+
+    /// These samples are of the kind the model was fitted to.
+    pub(super) fn check_goes_on(&self, samples: &Samples<'_>) -> Result<()> {
+        if samples.task() != self.task() {
+            return Err(Error::Conflict { first: "these targets", second: "the task of the first fit" });
+        }
+        let (found, expected) = (samples.n_outputs(), self.n_targets());
+        if found != expected {
+            return Err(Error::Shape { what: "target", axis: "columns", found, expected });
+        }
+        self.check_inputs(samples.inputs())
+    }
+
+    fn streamed<T: Real>(&self, samples: &Samples<'_>, n_seen: f64) -> Result<Vec<Member>> {
+        let standardised = self.ensemble.standardise::<T>(samples)?;
+        let data = standardised.view()?;
+        self.members().par_iter().map(|member| self.learn_on(member, &data, n_seen)).collect()
+    }
+
+    fn learn_on<T: Real>(&self, member: &Member, data: &Dataset<'_, T>, n_seen: f64) -> Result<Member> {
+        let rule = &self.settings.rule;
+        let earlier = learning::hidden_curvature_of(&member.network)?;
+        let mut learner = member.learner::<T>(rule)?;
+        let steps = training::partial_fit(&mut learner, data, &self.settings.training, member.steps, n_seen)?;
+        let feedback = learner.feedback_state();
+        let mut network = learner.into_network()?;
+        if matches!(rule, Rule::Feedback(_)) {
+            learning::settle_stream(&mut network, data, &earlier, data.total_weight() / n_seen)?;
+        }
+        Ok(Member { network: network.to_precision()?, feedback, steps, ..member.clone() })
+    }
+}
