@@ -6,6 +6,8 @@ use faer::traits::RealField;
 use num_traits::Float;
 use serde::{Deserialize, Serialize};
 
+use crate::base::exp::{exp_f32, exp_f64};
+
 /// A working precision: `f32` or `f64`.
 pub trait Real:
     RealField + Float + Default + std::fmt::Debug + std::fmt::Display + Send + Sync + 'static
@@ -16,6 +18,8 @@ pub trait Real:
     fn lit(x: f64) -> Self;
     /// This number as `f64`, exactly.
     fn as_f64(self) -> f64;
+    /// eˣ for loops over many numbers, finite whatever x.
+    fn exp_of_many(self) -> Self;
 }
 
 impl Real for f32 {
@@ -28,6 +32,10 @@ impl Real for f32 {
     fn as_f64(self) -> f64 {
         f64::from(self)
     }
+    #[inline(always)]
+    fn exp_of_many(self) -> Self {
+        exp_f32(self)
+    }
 }
 
 impl Real for f64 {
@@ -39,6 +47,10 @@ impl Real for f64 {
     #[inline]
     fn as_f64(self) -> f64 {
         self
+    }
+    #[inline(always)]
+    fn exp_of_many(self) -> Self {
+        exp_f64(self)
     }
 }
 

@@ -142,10 +142,29 @@ impl Activation {
     }
 }
 
-/// Column by column over slices when columns are contiguous, so that the compiler can vectorise `f`.
-#[inline]
-fn map_into<T: Real>(z: MatRef<'_, T>, mut out: MatMut<'_, T>, f: impl Fn(T) -> T) {
+/// Column by column over slices when columns are contiguous, with the vector instructions this machine has.
+fn map_into<T: Real>(z: MatRef<'_, T>, out: MatMut<'_, T>, f: impl Fn(T) -> T) {
     debug_assert_eq!((z.nrows(), z.ncols()), (out.nrows(), out.ncols()));
+    pulp::Arch::new().dispatch(MapInto { z, out, f });
+}
+
+struct MapInto<'a, 'b, T: Real, F> {
+    z: MatRef<'a, T>,
+    out: MatMut<'b, T>,
+    f: F,
+}
+
+impl<T: Real, F: Fn(T) -> T> pulp::NullaryFnOnce for MapInto<'_, '_, T, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        map_columns(self.z, self.out, self.f);
+    }
+}
+
+#[inline(always)]
+fn map_columns<T: Real>(z: MatRef<'_, T>, mut out: MatMut<'_, T>, f: impl Fn(T) -> T) {
     for j in 0..z.ncols() {
         let (source, target) = (z.col(j), out.as_mut().col_mut(j));
         match (source.try_as_col_major(), target.try_as_col_major_mut()) {
@@ -164,43 +183,43 @@ fn map_into<T: Real>(z: MatRef<'_, T>, mut out: MatMut<'_, T>, f: impl Fn(T) -> 
 }
 
 // A comparison with z on the else side lets NaN through instead of turning it into 0.
-#[inline]
+#[inline(always)]
 fn relu<T: Real>(z: T) -> T {
     if z < T::zero() { T::zero() } else { z }
 }
 
-#[inline]
+#[inline(always)]
 fn step<T: Real>(z: T) -> T {
     if z > T::zero() { T::one() } else { T::zero() }
 }
 
 /// The larger of z and 0.01 z: both are at hand, so no branch.
-#[inline]
+#[inline(always)]
 fn leaky_relu<T: Real>(z: T) -> T {
     let leak = T::lit(LEAKY_SLOPE) * z;
     if z < leak { leak } else { z }
 }
 
-#[inline]
+#[inline(always)]
 fn leaky_step<T: Real>(z: T) -> T {
     if z > T::zero() { T::one() } else { T::lit(LEAKY_SLOPE) }
 }
 
-/// e^−z overflows to ∞ for very negative z, and 1/∞ = 0 is the right limit.
-#[inline]
+/// e^−z is huge but finite for very negative z, and one over it as good as 0.
+#[inline(always)]
 fn sigmoid<T: Real>(z: T) -> T {
-    T::one() / (T::one() + (-z).exp())
+    T::one() / (T::one() + (-z).exp_of_many())
 }
 
 /// σ(z) σ(−z): unlike σ (1 − σ) it keeps its digits for large |z|.
-#[inline]
+#[inline(always)]
 fn sigmoid_slope<T: Real>(z: T) -> T {
-    let decay = (-z.abs()).exp();
+    let decay = (-z.abs()).exp_of_many();
     decay / ((T::one() + decay) * (T::one() + decay))
 }
 
 /// 1 − tanh² z = 4 σ(2z) σ(−2z).
-#[inline]
+#[inline(always)]
 fn tanh_slope<T: Real>(z: T) -> T {
     T::lit(4.0) * sigmoid_slope(z + z)
 }
@@ -211,10 +230,10 @@ fn softplus<T: Real>(z: T) -> T {
     relu(z) + (-z.abs()).exp().ln_1p()
 }
 
-#[inline]
+#[inline(always)]
 fn silu_slope<T: Real>(z: T) -> T {
     // σ(z) + z σ(z) σ(−z), all from one exponential.
-    let decay = (-z.abs()).exp();
+    let decay = (-z.abs()).exp_of_many();
     let larger = T::one() / (T::one() + decay);
     let smaller = decay * larger;
     (if z < T::zero() { smaller } else { larger }) + z * (larger * smaller)
