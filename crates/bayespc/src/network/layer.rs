@@ -12,66 +12,15 @@
 mod noise;
 
 use faer::{Accum, Mat, MatMut, MatRef};
-use serde::{Deserialize, Serialize};
 
 use crate::base::linalg::{
     Cholesky, cast, cast_into, mirror_lower, product_into, scaled_identity, without_dust,
 };
 use crate::distributions::{MatrixNormalWishart, NaturalParams, SufficientStats, Wishart, noise};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::real::Real;
 
-/// Prior of every layer's weights and noise.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct PriorSettings {
-    /// V⁰ = `col_var` · I: how large weights may be, relative to the layer's noise. The one setting that
-    /// matters: too wide overfits, too narrow underfits.
-    pub col_var: f64,
-    /// V⁰ of the first layer, if it differs.
-    pub input_col_var: Option<f64>,
-    /// V⁰ of the output layer, if it differs.
-    pub output_col_var: Option<f64>,
-    /// Ψ⁰ = `scale` · I.
-    pub scale: f64,
-    /// ν⁰ = d_y + `extra_dof`; above 1, so that ⟨Σ⟩ exists.
-    pub extra_dof: f64,
-}
-
-impl Default for PriorSettings {
-    /// The paper's prior.
-    fn default() -> Self {
-        Self { col_var: 10.0, input_col_var: None, output_col_var: None, scale: 1000.0, extra_dof: 2.0 }
-    }
-}
-
-impl PriorSettings {
-    /// Check every setting.
-    pub fn validate(&self) -> Result<()> {
-        let positive = |name, value: f64| {
-            if value.is_finite() && value > 0.0 {
-                Ok(())
-            } else {
-                Err(Error::Setting { name, value, must_be: "positive and finite" })
-            }
-        };
-        positive("prior.col_var", self.col_var)?;
-        positive("prior.input_col_var", self.input_col_var.unwrap_or(1.0))?;
-        positive("prior.output_col_var", self.output_col_var.unwrap_or(1.0))?;
-        positive("prior.scale", self.scale)?;
-        if self.extra_dof.is_finite() && self.extra_dof > 1.0 {
-            Ok(())
-        } else {
-            Err(Error::DegreesOfFreedom {
-                what: "the prior (prior.extra_dof)",
-                dof: self.extra_dof,
-                bound: 1.0,
-            })
-        }
-    }
-}
-
-/// Prior of one layer, settled from [`PriorSettings`] and the layer's place.
+/// Prior of one layer, settled from [`PriorSettings`](super::PriorSettings) and the layer's place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LayerPrior {
     /// Diagonal of V⁰.
