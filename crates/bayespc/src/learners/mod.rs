@@ -10,14 +10,13 @@
 //! | [`BayesByBackprop`]    | forward pass               | independent normals, by reparametrised gradients   |
 //! | [`RandomFeatures`]     | forward pass               | random below, exact conjugate posterior on top     |
 //!
-//! The middle three are the paper's baselines. They share the backward pass (`backward`), the parallel run over
-//! fixed chunks of samples (`chunks`), and what a single network needs (`point`).
+//! The middle three are the paper's baselines. They share the backward pass (`backward`) and what a single network
+//! needs (`point`).
 
 mod backprop;
 mod backward;
 mod bayes_by_backprop;
 mod bpc;
-mod chunks;
 mod point;
 mod predictive_coding;
 mod random_features;
