@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use bayespc::base::linalg::cast;
 use bayespc::data::Dataset;
-use bayespc::learners::Learner;
+use bayespc::learners::{Learner, LearnerSettings, Startable};
 use bayespc::model::selection;
 use bayespc::model::{Targets, Unwatched};
 use bayespc::prediction::Predictive;
@@ -20,7 +20,7 @@ use faer::Mat;
 use rayon::prelude::*;
 
 use crate::error::Result;
-use crate::learner::LearnerSettings;
+use crate::learner::{model_settings, search};
 use crate::records::{Record, RecordFile, Records, Unit};
 use crate::spec::{LearnerSpec, Measure, RunSpec, Spec};
 use crate::task::{Source, Task, learning};
@@ -79,7 +79,7 @@ fn lock<G>(mutex: &Mutex<G>) -> std::sync::MutexGuard<'_, G> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-fn train<T: Real>(
+fn train<T: Startable>(
     run: &RunSpec,
     spec: &LearnerSpec,
     source: &Source,
@@ -104,19 +104,19 @@ fn train<T: Real>(
     let train = Dataset::new(task.train.0.as_ref(), task.train.1.as_ref()).map_err(learning(&name))?;
     let start = Instant::now();
     if let (Some(members), LearnerSettings::Bpc(bpc)) = (spec.members, &spec.learner) {
-        let settings = bpc.model(&run.network(), &settings, members);
+        let settings = model_settings(bpc, &run.network(), &settings, members);
         let targets: Mat<f64> = cast(train.target());
         let targets = Targets::Values(targets.as_ref());
-        let search = spec.choose.clone().unwrap_or_default();
+        let choose = spec.choose.clone().unwrap_or_default();
         let model =
-            selection::choose_and_fit(train.input(), targets, None, &settings, &search, &mut Unwatched)
+            selection::choose_and_fit(train.input(), targets, None, &settings, &choose, &mut Unwatched)
                 .map_err(learning(&name))?;
         let seconds = start.elapsed().as_secs_f64();
         let predict = || model.predict_by(task.test.0.as_ref(), spec.method);
         return end_records(&task, unit, predict, seconds).map_err(learning(&name));
     }
     let chosen = if spec.search {
-        spec.learner.searched(&run.network(), &settings, &train).map_err(learning(&name))?
+        search(&spec.learner, &run.network(), &settings, &train).map_err(learning(&name))?
     } else {
         spec.learner.clone()
     };
@@ -130,9 +130,9 @@ fn train<T: Real>(
         .map_err(learning(&name))?;
     let mut recorder = Recorder { run, spec, task: &task, train: &train, unit, records: Vec::new() };
     if run.measure == Measure::Curve {
-        recorder.measure(0, &learner).map_err(learning(&name))?;
+        recorder.measure(0, learner.as_ref()).map_err(learning(&name))?;
     }
-    training::fit(&mut learner, &train, &settings, &mut recorder).map_err(learning(&name))?;
+    training::fit(learner.as_mut(), &train, &settings, &mut recorder).map_err(learning(&name))?;
     let seconds = start.elapsed().as_secs_f64();
     let mut records = recorder.records;
     if run.measure == Measure::End {

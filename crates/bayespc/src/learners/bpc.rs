@@ -10,6 +10,7 @@ use super::{Learner, Step};
 use crate::base::parallel::{join_if, over_chunks, splits_batch};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
+use crate::heads::Head;
 use crate::inference::{
     Clamp, Feedback, FeedbackSettings, Presynaptic, RelaxationSettings, RelaxedBatch, Relaxer,
 };
@@ -315,10 +316,6 @@ impl<T: Real> Learner<T> for Bpc<T> {
         }
     }
 
-    fn boxed_clone(&self) -> Box<dyn Learner<T>> {
-        Box::new(self.clone())
-    }
-
     fn mean_network(&self) -> Result<PointNetwork<T>> {
         self.in_data_coordinates()?.mean_network()
     }
@@ -326,6 +323,10 @@ impl<T: Real> Learner<T> for Bpc<T> {
     fn draw_network(&self, rng: &mut dyn Rng) -> Result<PointNetwork<T>> {
         let network = self.in_data_coordinates()?;
         network.draw(&network.posteriors()?, rng)
+    }
+
+    fn head(&self) -> &dyn Head {
+        self.network.settings().head.head()
     }
 
     fn free_energy(&self, data: &Dataset<'_, T>) -> Result<Option<Vec<FreeEnergy>>> {

@@ -236,10 +236,6 @@ impl<T: Real> Learner<T> for PredictiveCoding<T> {
         Ok(())
     }
 
-    fn boxed_clone(&self) -> Box<dyn Learner<T>> {
-        Box::new(self.clone())
-    }
-
     fn mean_network(&self) -> Result<PointNetwork<T>> {
         Ok(self.network.clone())
     }

@@ -5,5 +5,5 @@ mod run;
 mod settings;
 
 pub use observer::{Control, End, EpochReport, Observer, Silent, TrainingReport};
-pub use run::{fit, held_out_density, init_rng, partial_fit};
+pub use run::{fit, held_out_score, init_rng, partial_fit};
 pub use settings::TrainingSettings;

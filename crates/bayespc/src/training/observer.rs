@@ -15,8 +15,8 @@ pub struct EpochReport {
     pub epochs: usize,
     /// Mean over batches of the squared error before each was learned.
     pub loss: f64,
-    /// Mean log density of the held-out samples, when it was measured.
-    pub validation_density: Option<f64>,
+    /// Mean log-likelihood of the held-out samples, when it was measured.
+    pub validation_score: Option<f64>,
 }
 
 /// What an observer asks for.
@@ -55,7 +55,7 @@ impl<T: Real> Observer<T> for Silent {}
 pub enum End {
     /// All epochs were run.
     Epochs,
-    /// The validation density stopped improving.
+    /// The held-out samples' likelihood stopped improving.
     Patience,
     /// An observer asked for it.
     Stopped,
@@ -72,7 +72,7 @@ pub struct TrainingReport {
     pub end: End,
     /// Loss of every epoch.
     pub loss: Vec<f64>,
-    /// (epoch, held-out log density), where measured.
+    /// (epoch, mean log-likelihood of the held-out samples), where measured.
     pub validation: Vec<(usize, f64)>,
     /// Epoch of the learner that was kept.
     pub best_epoch: usize,

@@ -1,7 +1,8 @@
 //! The training loop: epochs of shuffled mini-batches or full batches, for any learner.
 //!
 //! Mini-batches all have one size; what is left over at the end of an epoch waits for the next shuffle.
-//! Early stopping watches the log density of held-out samples and keeps the best learner seen.
+//! Early stopping watches the log-likelihood of held-out samples, as the head scores it, and keeps the best learner
+//! seen.
 
 use rand::Rng;
 use rand::seq::SliceRandom;
@@ -14,8 +15,6 @@ use crate::base::random::stream;
 use crate::data::{Dataset, OwnedDataset};
 use crate::error::{Error, Result};
 use crate::learners::{Learner, Step};
-use crate::metrics;
-use crate::prediction::Method;
 use crate::real::Real;
 
 /// Streams of the settings' seed.
@@ -29,8 +28,8 @@ pub fn init_rng(seed: u64) -> impl Rng {
 }
 
 /// Train `learner` on `data` from step 1 and let it finish.
-pub fn fit<T: Real, L: Learner<T> + Clone>(
-    learner: &mut L,
+pub fn fit<T: Real>(
+    learner: &mut dyn Learner<T>,
     data: &Dataset<'_, T>,
     settings: &TrainingSettings,
     observer: &mut dyn Observer<T>,
@@ -48,47 +47,47 @@ pub fn fit<T: Real, L: Learner<T> + Clone>(
     let other_input = learner.begin(&train)?;
     let batches = other_input.as_ref().map_or(Ok(train), |input| train.with_input(input.as_ref()))?;
     observer.begin();
-    let mut progress = Run::new(&train, settings);
-    let mut best: Option<(f64, usize, L)> = None;
+    let mut run = Run::new(&train, settings);
+    let mut best: Option<(f64, usize, Box<dyn Learner<T>>)> = None;
     let mut since_best = 0;
-    progress.parallel = learner.splits_batch(progress.size);
-    with_company(progress.parallel, || -> Result<()> {
+    run.parallel = learner.splits_batch(run.size);
+    with_company(run.parallel, || -> Result<()> {
         for epoch in 1..=settings.epochs {
-            let (loss, control) = progress.epoch(learner, &batches, &mut rng, observer)?;
-            progress.report.loss.push(loss);
-            progress.report.epochs = epoch;
-            let mut density = None;
+            let (loss, control) = run.epoch(learner, &batches, &mut rng, observer)?;
+            run.report.loss.push(loss);
+            run.report.epochs = epoch;
+            let mut score = None;
             if n_held_out > 0 && (epoch % settings.validate_every == 0 || epoch == settings.epochs) {
-                let value = held_out_density(learner, &train, &validation.view())?;
-                progress.report.validation.push((epoch, value));
-                density = Some(value);
+                let value = held_out_score(learner, &train, &validation.view())?;
+                run.report.validation.push((epoch, value));
+                score = Some(value);
                 if best.as_ref().is_none_or(|(best, ..)| value > *best) {
-                    best = Some((value, epoch, learner.clone()));
+                    best = Some((value, epoch, learner.boxed_clone()));
                     since_best = 0;
                 } else {
                     since_best += 1;
                 }
             }
-            let report = EpochReport { epoch, epochs: settings.epochs, loss, validation_density: density };
+            let report = EpochReport { epoch, epochs: settings.epochs, loss, validation_score: score };
             if control == Control::Stop || observer.epoch(&report, learner)? == Control::Stop {
-                progress.report.end = End::Stopped;
+                run.report.end = End::Stopped;
                 break;
             }
             if settings.patience.is_some_and(|patience| since_best >= patience) {
-                progress.report.end = End::Patience;
+                run.report.end = End::Patience;
                 break;
             }
         }
         Ok(())
     })?;
-    progress.report.best_epoch = progress.report.epochs;
+    run.report.best_epoch = run.report.epochs;
     if let (Some((_, epoch, kept)), Some(_)) = (best, settings.patience) {
-        *learner = kept;
-        progress.report.best_epoch = epoch;
+        learner.restore(kept);
+        run.report.best_epoch = epoch;
     }
     drop(other_input);
     learner.finish(&train)?;
-    Ok(progress.report)
+    Ok(run.report)
 }
 
 /// Learn from more data of a stream: the same learner, one pass, one schedule that goes on from
@@ -200,12 +199,12 @@ fn held_out(n: usize, fraction: f64) -> Result<usize> {
     Ok(n_held_out)
 }
 
-/// Mean log density of held-out samples by a finished copy of the learner.
-pub fn held_out_density<T: Real>(
+/// Score of held-out samples by a finished copy of the learner: the mean log-likelihood that its head gives them.
+pub fn held_out_score<T: Real>(
     learner: &dyn Learner<T>,
     train: &Dataset<'_, T>,
     validation: &Dataset<'_, T>,
 ) -> Result<f64> {
-    let predictive = learner.finished_copy(train)?.predict(validation.input(), Method::Linearised)?;
-    metrics::log_predictive_density(&predictive, cast(validation.target()).as_ref())
+    let predictive = learner.finished_copy(train)?.predict(validation.input(), learner.default_method())?;
+    learner.head().score(&predictive, cast(validation.target()).as_ref())
 }

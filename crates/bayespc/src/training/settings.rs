@@ -17,7 +17,7 @@ pub struct TrainingSettings {
     pub seed: u64,
     /// Share of the samples held out for validation; 0 for none.
     pub validation_fraction: f64,
-    /// Stop after this many validations without a better density; needs `validation_fraction`.
+    /// Stop after this many validations without a better likelihood; needs `validation_fraction`.
     pub patience: Option<usize>,
     /// Validate every so many epochs.
     pub validate_every: usize,
