@@ -228,8 +228,7 @@ impl<T: Real> BayesByBackprop<T> {
         let mut squares = 0.0;
         for _ in 0..self.settings.draws_per_batch {
             draw(&self.network.weights, &self.spreads, &mut self.drawn, &mut self.noises, rng);
-            let activation: Activation = self.network.activation;
-            self.backward.run(&self.drawn, activation, batch, &scales);
+            self.backward.run(&self.drawn, self.network.activation, batch, &scales);
             for (l, fit) in self.backward.gradients().iter().enumerate() {
                 for j in 0..fit.ncols() {
                     let means = self.gradients.means[l].col_as_slice_mut(j);

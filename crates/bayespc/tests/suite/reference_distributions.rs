@@ -30,20 +30,6 @@ fn the_wishart_matches_scipy() {
     }
 }
 
-/// log MN(W) = log MNW(W, Σ⁻¹) − log Wishart(Σ⁻¹), whatever the Wishart.
-#[test]
-fn the_weights_given_the_noise_match_the_matrix_normal_of_scipy() {
-    for row in list(&table(SCIPY)["matrix_normal"]) {
-        let (mean, precision) = (matrix(&row["mean"]), inverse(&matrix(&row["row_cov"])));
-        let (d, col_precision) = (mean.nrows(), inverse(&matrix(&row["col_cov"])));
-        let joint =
-            MatrixNormalWishart::new(mean, col_precision, Mat::identity(d, d), d as f64 + 3.0).unwrap();
-        let density = joint.log_density(matrix(&row["x"]).as_ref(), precision.as_ref()).unwrap()
-            - joint.noise().log_density(precision.as_ref()).unwrap();
-        assert_near(density, number(&row["logpdf"]), 1e-10, "log density");
-    }
-}
-
 #[test]
 fn the_multivariate_t_matches_scipy() {
     for row in list(&table(SCIPY)["multivariate_t"]) {
