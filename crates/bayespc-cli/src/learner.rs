@@ -7,8 +7,8 @@ use bayespc::data::Standardiser;
 use bayespc::data::{Dataset, one_hot};
 use bayespc::heads::HeadSettings;
 use bayespc::learners::{
-    Backprop, BackpropSettings, BayesByBackprop, BayesByBackpropSettings, Learner, PredictiveCoding,
-    PredictiveCodingSettings, RandomFeatures, RandomFeaturesSettings,
+    BackpropSettings, BayesByBackpropSettings, LearnerSettings, PredictiveCodingSettings,
+    RandomFeaturesSettings,
 };
 use bayespc::model::{InputScaling, Model, ModelSettings};
 use bayespc::prediction::Method;
@@ -81,28 +81,20 @@ impl LearnerArg {
         classes: Option<&[String]>,
         settings: &ModelSettings,
     ) -> Result<Timed> {
-        let (network, seed) = (&settings.network, settings.training.seed);
-        let rng = &mut training::init_rng(seed);
-        match self {
-            Self::Bpc => train_model(parts, classes, settings),
-            Self::Pc => train_learner(parts, classes, settings, |d, k| {
-                PredictiveCoding::<f64>::new(network, &PredictiveCodingSettings::default(), d, k, rng)
-            }),
-            Self::Backprop => train_learner(parts, classes, settings, |d, k| {
-                Backprop::<f64>::new(network, &BackpropSettings::default(), d, k, rng)
-            }),
-            Self::Bbb => train_learner(parts, classes, settings, |d, k| {
-                BayesByBackprop::<f64>::new(network, &BayesByBackpropSettings::default(), d, k, rng)
-            }),
+        let mut settings = settings.clone();
+        let learner = match self {
+            Self::Bpc => return train_model(parts, classes, &settings),
+            Self::Pc => LearnerSettings::PredictiveCoding(PredictiveCodingSettings::default()),
+            Self::Backprop => LearnerSettings::Backprop(BackpropSettings::default()),
+            Self::Bbb => LearnerSettings::BayesByBackprop(BayesByBackpropSettings::default()),
             Self::RandomFeatures => {
                 // Its posterior is exact: finishing is all the training there is.
-                let training = TrainingSettings { epochs: 0, seed, ..TrainingSettings::default() };
-                let settings = ModelSettings { training, ..settings.clone() };
-                train_learner(parts, classes, &settings, |d, k| {
-                    RandomFeatures::<f64>::new(&RandomFeaturesSettings::default(), d, k, rng)
-                })
+                let seed = settings.training.seed;
+                settings.training = TrainingSettings { epochs: 0, seed, ..TrainingSettings::default() };
+                LearnerSettings::RandomFeatures(RandomFeaturesSettings::default())
             }
-        }
+        };
+        train_learner(parts, classes, &settings, &learner)
     }
 }
 
@@ -121,11 +113,11 @@ fn train_model(parts: &Parts, classes: Option<&[String]>, settings: &ModelSettin
 }
 
 /// Any learner, on standardised inputs and targets (one-hot codes stay as they are).
-fn train_learner<L: Learner<f64> + Clone>(
+fn train_learner(
     parts: &Parts,
     classes: Option<&[String]>,
     settings: &ModelSettings,
-    start_learner: impl FnOnce(usize, usize) -> bayespc::Result<L>,
+    learner: &LearnerSettings,
 ) -> Result<Timed> {
     let start = Instant::now();
     let input_scaling = match settings.input_scaling {
@@ -145,8 +137,9 @@ fn train_learner<L: Learner<f64> + Clone>(
         }
     };
     let data = Dataset::new(input.as_ref(), target.as_ref())?;
-    let mut learner = start_learner(input.nrows(), target.nrows())?;
-    training::fit(&mut learner, &data, &settings.training, &mut Silent)?;
+    let rng = &mut training::init_rng(settings.training.seed);
+    let mut learner = learner.start::<f64>(&settings.network, input.nrows(), target.nrows(), rng)?;
+    training::fit(learner.as_mut(), &data, &settings.training, &mut Silent)?;
     let seconds_fit = start.elapsed().as_secs_f64();
 
     let start = Instant::now();

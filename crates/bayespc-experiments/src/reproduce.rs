@@ -439,10 +439,10 @@ fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
 
 #[cfg(test)]
 mod tests {
+    use bayespc::learners::LearnerSettings;
     use bayespc::model::ModelSettings;
 
     use super::*;
-    use crate::learner::LearnerSettings;
 
     #[test]
     fn every_shipped_specification_is_read() {

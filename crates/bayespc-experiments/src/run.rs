@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use bayespc::base::linalg::cast;
 use bayespc::data::Dataset;
-use bayespc::learners::Learner;
+use bayespc::learners::{Learner, LearnerSettings, Startable};
 use bayespc::model::{Model, ModelSettings};
 use bayespc::prediction::Predictive;
 use bayespc::training::{self, Control, EpochReport, Observer, TrainingSettings};
@@ -19,7 +19,7 @@ use faer::Mat;
 use rayon::prelude::*;
 
 use crate::error::Result;
-use crate::learner::LearnerSettings;
+use crate::learner::{model_settings, search};
 use crate::records::{Record, RecordFile, Records, Unit};
 use crate::spec::{LearnerSpec, Measure, RunSpec, Spec};
 use crate::task::{Source, Task, learning};
@@ -78,7 +78,7 @@ fn lock<G>(mutex: &Mutex<G>) -> std::sync::MutexGuard<'_, G> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-fn train<T: Real>(
+fn train<T: Startable>(
     run: &RunSpec,
     spec: &LearnerSpec,
     source: &Source,
@@ -104,7 +104,7 @@ fn train<T: Real>(
     let start = Instant::now();
     if let (Some(members), LearnerSettings::Bpc(bpc)) = (spec.members, &spec.learner) {
         let search = spec.choose.clone().unwrap_or_default();
-        let settings = ModelSettings { search, ..bpc.model(&run.network(), &settings, members) };
+        let settings = ModelSettings { search, ..model_settings(bpc, &run.network(), &settings, members) };
         let (input, target): (Mat<f64>, Mat<f64>) = (cast(train.input()), cast(train.target()));
         let model = Samples::new(&input, &target).and_then(|samples| Model::fit(&samples, &settings));
         let model = model.map_err(learning(&name))?;
@@ -114,7 +114,7 @@ fn train<T: Real>(
         return end_records(&task, unit, predict, seconds).map_err(learning(&name));
     }
     let chosen = if spec.search {
-        spec.learner.searched(&run.network(), &settings, &train).map_err(learning(&name))?
+        search(&spec.learner, &run.network(), &settings, &train).map_err(learning(&name))?
     } else {
         spec.learner.clone()
     };
@@ -128,9 +128,9 @@ fn train<T: Real>(
         .map_err(learning(&name))?;
     let mut recorder = Recorder { run, spec, task: &task, train: &train, unit, records: Vec::new() };
     if run.measure == Measure::Curve {
-        recorder.measure(0, &learner).map_err(learning(&name))?;
+        recorder.measure(0, learner.as_ref()).map_err(learning(&name))?;
     }
-    training::fit(&mut learner, &train, &settings, &mut recorder).map_err(learning(&name))?;
+    training::fit(learner.as_mut(), &train, &settings, &mut recorder).map_err(learning(&name))?;
     let seconds = start.elapsed().as_secs_f64();
     let mut records = recorder.records;
     if run.measure == Measure::End {

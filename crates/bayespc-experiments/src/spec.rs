@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use bayespc::learners::LearnerSettings;
 use bayespc::model::selection::SearchSettings;
 use bayespc::network::NetworkSettings;
 use bayespc::prediction::Method;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::learner::LearnerSettings;
 
 /// An experiment: runs over data sets, and the learners they name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -70,6 +70,14 @@ pub enum Error {
         /// The other.
         second: &'static str,
     },
+    /// A learner does not know this way to predict.
+    #[error("{learner} cannot predict by {method}: it knows mean and monte_carlo")]
+    Method {
+        /// Name of the learner.
+        learner: &'static str,
+        /// Name of the method.
+        method: &'static str,
+    },
     /// Degrees of freedom too small for the density or the mean to exist.
     #[error("degrees of freedom {dof} of {what} must exceed {bound}")]
     DegreesOfFreedom {

@@ -9,14 +9,15 @@ use anyhow::{Context, Result};
 use bayespc::base::linalg::cast;
 use bayespc::data::{Dataset, one_hot};
 use bayespc::inference::RelaxationSettings;
-use bayespc::learners::{BackpropSettings, Learner, PredictiveCodingSettings, Rule};
+use bayespc::learners::{
+    BackpropSettings, BpcSettings, Learner, LearnerSettings, PredictiveCodingSettings, Rule,
+};
 use bayespc::learning::Schedule;
 use bayespc::metrics;
 use bayespc::model::ModelSettings;
 use bayespc::network::{NetworkSettings, PriorSettings};
 use bayespc::training::{self, Control, EpochReport, Observer, TrainingSettings};
 use bayespc_data::load_mnist;
-use bayespc_experiments::learner::{BpcSettings, LearnerSettings};
 use bayespc_experiments::task::{Source, Task};
 use faer::{Mat, MatRef};
 use indicatif::ProgressBar;
@@ -204,7 +205,7 @@ impl Contestant {
         };
         pool.install(|| {
             clock.start = Instant::now();
-            training::fit(&mut learner, &data, &training, &mut clock)
+            training::fit(learner.as_mut(), &data, &training, &mut clock)
         })?;
         self.seconds_finish.push(clock.start.elapsed().as_secs_f64());
         self.seconds_begin.push(clock.seconds_begin);

@@ -13,11 +13,11 @@ use std::f64::consts::PI;
 use faer::{Mat, MatRef};
 use rand::Rng;
 
-use super::matrix_normal::standard_normal;
 use super::stats::{NaturalParams, SufficientStats};
 use super::student_t::MultivariateT;
 use super::wishart::{PrecisionDraw, Wishart};
 use crate::base::linalg::{Cholesky, inner, symmetrised};
+use crate::base::random::standard_normal;
 use crate::error::{Error, Result};
 
 /// q(W, Σ⁻¹) = MN(W | M, Σ⁻¹, V) Wishart(Σ⁻¹ | Ψ, ν) over `d_post × d_pre` weights.

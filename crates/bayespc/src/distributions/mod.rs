@@ -1,14 +1,11 @@
 //! Probability distributions of weights, noise and predictions, always in `f64`.
 
-pub mod matrix_normal;
 pub mod matrix_normal_wishart;
 pub mod stats;
 mod stats_bytes;
 pub mod student_t;
 pub mod wishart;
 
-pub use matrix_normal::MatrixNormal;
-pub(crate) use matrix_normal::standard_normal;
 pub(crate) use matrix_normal_wishart::noise;
 pub use matrix_normal_wishart::{LayerDraw, MatrixNormalWishart};
 pub use stats::{NaturalParams, SufficientStats};

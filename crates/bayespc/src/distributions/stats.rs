@@ -166,18 +166,6 @@ impl NaturalParams {
         self.count = keep * self.count + rate * (prior.count + scale * stats.count);
         Ok(())
     }
-
-    /// The statistics that lead from `prior` to here, T = η − η⁰: two posteriors from one prior merge as
-    /// η_A + (η_B − η⁰).
-    pub fn since(&self, prior: &Self) -> Result<SufficientStats> {
-        check_widths("prior", (prior.d_post(), prior.d_pre()), (self.d_post(), self.d_pre()))?;
-        Ok(SufficientStats {
-            pre_pre: &self.pre_pre - &prior.pre_pre,
-            post_pre: &self.post_pre - &prior.post_pre,
-            post_post: &self.post_post - &prior.post_post,
-            count: self.count - prior.count,
-        })
-    }
 }
 
 fn check_samples(pre: MatRef<'_, f64>, post: MatRef<'_, f64>) -> Result<()> {

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::{ActivityPredictive, Block, Head, Response};
 use crate::error::Result;
 use crate::network::{LayerPrior, PriorSettings};
-use crate::prediction::{Component, Covariance, Dof};
+use crate::prediction::{Component, Covariance, Dof, Predictive, check_shape};
 
 /// Böhning's bound on the curvature.
 const CURVATURE: f64 = 0.5;
@@ -91,6 +91,20 @@ impl Head for Categorical {
             dof: Dof::Normal,
         })
     }
+
+    /// Mean yᵀ log p. The density of a code under the Gaussian that hands the logits on would fall as they grow.
+    fn score(&self, predictive: &Predictive, target: MatRef<'_, f64>) -> Result<f64> {
+        check_shape(target, predictive.n_targets(), predictive.n_samples(), "target")?;
+        let probabilities = predictive.class_probabilities(1.0)?;
+        let mut sum = 0.0;
+        for j in 0..target.ncols() {
+            for i in 0..target.nrows() {
+                // As `metrics::negative_log_likelihood` has it, an impossible class costs 36 and not ∞.
+                sum += target[(i, j)] * probabilities[(i, j)].max(f64::EPSILON).ln();
+            }
+        }
+        Ok(sum / target.ncols() as f64)
+    }
 }
 
 /// The largest logit of a sample, and Σ exp(a − largest).
@@ -105,7 +119,6 @@ mod tests {
     use approx::assert_relative_eq;
 
     use super::*;
-    use crate::prediction::Predictive;
 
     fn logits() -> Mat<f64> {
         Mat::from_fn(3, 4, |i, j| (1.3 * i as f64 - 0.7 * j as f64).sin() * 3.0)
@@ -157,6 +170,27 @@ mod tests {
                 assert_relative_eq!(sum[(row, column)], expected, epsilon = 1e-14);
             }
         }
+    }
+
+    #[test]
+    fn the_score_of_codes_is_the_likelihood_of_their_classes_and_grows_with_right_logits() {
+        let target = Mat::from_fn(3, 4, |i, j| f64::from(u8::from(i == j % 3)));
+        let score = |logits: Mat<f64>| {
+            let activity = ActivityPredictive {
+                mean: logits,
+                epistemic: Covariance::Zero,
+                hidden_noise: Covariance::Zero,
+                noise: Mat::identity(3, 3),
+                dof: f64::INFINITY,
+            };
+            let component = Categorical {}.density(activity).unwrap();
+            let predictive = Predictive::from_component(component).unwrap();
+            Categorical {}.score(&predictive, target.as_ref()).unwrap()
+        };
+        let expected: f64 = (0..4).map(|j| softmax(&logits(), j)[j % 3].ln()).sum::<f64>() / 4.0;
+        assert_relative_eq!(score(logits()), expected, max_relative = 1e-12);
+        let scores: Vec<f64> = [1.0, 2.0, 10.0].map(|size| score(&target * faer::Scale(size))).to_vec();
+        assert!(scores.is_sorted() && scores[2] > -1e-3, "{scores:?}");
     }
 
     #[test]

@@ -2,12 +2,14 @@
 //!
 //! The output layer is a Bayesian layer like any other; a head only says what it should aim at. By Fisher
 //! scoring of the head's log-likelihood it gives every sample a *working target* t and a weight w, so that
-//! the output posterior is a weighted conjugate regression of t on φ, and the feedback to the layers
-//! below is
+//! the output posterior is a weighted conjugate regression of t on φ. The feedback to the layers below is
 //!
 //! ```text
-//! g_L = w ⊙ (t − a) = ∂ log p(y | a) / ∂a
+//! g_L = ∂ log p(y | a) / ∂a
 //! ```
+//!
+//! Where the weights carry the noise, g_L = w ⊙ (t − a), but for samples whose log-variance or surprise is clipped. The
+//! Gaussian head has w = 1 and divides by the noise: g_L = (t − a) / mean((t − a)²).
 //!
 //! The rows of the output activity a are grouped in *blocks* that share one weight per sample and hence
 //! one column covariance V. A new likelihood is one file that implements [`Head`].
@@ -24,8 +26,9 @@ pub use gaussian::Gaussian;
 pub use variance_node::VarianceNode;
 
 use crate::error::Result;
+use crate::metrics;
 use crate::network::{LayerPrior, PriorSettings};
-use crate::prediction::{Component, Covariance};
+use crate::prediction::{Component, Covariance, Predictive};
 
 /// Rows of the output activity that share one posterior.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,6 +107,11 @@ pub trait Head: Send + Sync {
 
     /// The distribution of the target, given that of the activity.
     fn density(&self, activity: ActivityPredictive) -> Result<Component>;
+
+    /// Mean log-likelihood of held-out targets under a prediction: what early stopping watches.
+    fn score(&self, predictive: &Predictive, target: MatRef<'_, f64>) -> Result<f64> {
+        metrics::log_predictive_density(predictive, target)
+    }
 }
 
 /// Which head, with its settings.

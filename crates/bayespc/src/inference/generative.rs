@@ -15,7 +15,7 @@ use super::clamp::Clamp;
 
 use super::relaxation::{ActivityOptimiser, RelaxationReport, RelaxationSettings, Relaxer, Sweep};
 use crate::base::linalg::{Cholesky, cast};
-use crate::distributions::standard_normal;
+use crate::base::random::standard_normal;
 use crate::error::{Error, Result};
 use crate::network::{Activities, Network};
 use crate::prediction::Predictive;

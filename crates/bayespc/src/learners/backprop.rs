@@ -102,10 +102,6 @@ impl<T: Real> Learner<T> for Backprop<T> {
         Ok(())
     }
 
-    fn boxed_clone(&self) -> Box<dyn Learner<T>> {
-        Box::new(self.clone())
-    }
-
     fn mean_network(&self) -> Result<PointNetwork<T>> {
         Ok(self.network.clone())
     }

@@ -9,10 +9,10 @@
 
 use faer::{Accum, Mat, MatRef};
 
-use super::chunks::for_each_chunk;
 use crate::base::linalg::product_into;
+use crate::base::parallel::for_each_worker;
 use crate::data::Dataset;
-use crate::network::{Activation, Activities};
+use crate::network::{Activation, Activities, back_one_into};
 use crate::real::Real;
 
 /// Gradients of one batch, with the buffers that make them.
@@ -30,7 +30,7 @@ struct Worker<T: Real> {
     activities: Activities<T>,
     /// δ_1 … δ_L.
     sensitivities: Vec<Mat<T>>,
-    /// W_{l+1}ᵀ δ_{l+1} with the bias row, l = 1 … L−1.
+    /// Room for W_{l+1}ᵀ δ_{l+1}, l = 1 … L−1.
     upstream: Vec<Mat<T>>,
     gradients: Vec<Mat<T>>,
     squared_errors: Vec<f64>,
@@ -71,7 +71,7 @@ impl<T: Real> Backward<T> {
             gradient.fill(T::zero());
         }
         self.squared_errors.fill(0.0);
-        for_each_chunk(
+        for_each_worker(
             &mut self.workers,
             batch.len(),
             n_weights,
@@ -107,7 +107,7 @@ impl<T: Real> Worker<T> {
             self.activities = Activities::new(widths, n);
             self.sensitivities = widths[1..].iter().map(|&d| Mat::zeros(d, n)).collect();
             let hidden = &widths[1..widths.len() - 1];
-            self.upstream = hidden.iter().map(|&d| Mat::zeros(d + 1, n)).collect();
+            self.upstream = hidden.iter().map(|&d| Mat::zeros(d, n)).collect();
         }
     }
 
@@ -131,22 +131,10 @@ impl<T: Real> Worker<T> {
                 T::one(),
             );
             let Some(below) = l.checked_sub(1) else { break };
-            product_into(
-                self.upstream[below].as_mut(),
-                Accum::Replace,
-                weights[l].transpose(),
-                self.sensitivities[l].as_ref(),
-                T::one(),
-            );
-            let delta = &mut self.sensitivities[below];
-            let d = delta.nrows();
-            activation.derivative_into(self.activities.post[below].as_ref(), delta.as_mut());
-            for j in 0..n {
-                let upstream = &self.upstream[below].col_as_slice(j)[..d];
-                for (delta, &up) in delta.col_as_slice_mut(j).iter_mut().zip(upstream) {
-                    *delta *= up;
-                }
-            }
+            let (deltas, above) = self.sensitivities.split_at_mut(l);
+            let (z, above) = (self.activities.post[below].as_ref(), above[0].as_ref());
+            let (room, delta) = (&mut self.upstream[below], &mut deltas[below]);
+            back_one_into(weights[l], activation, z, above, room, delta);
         }
     }
 

@@ -25,6 +25,7 @@ use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::network::{Activation, NetworkSettings, PointNetwork};
 use crate::optim::{Descent, Optimiser};
+use crate::prediction::Method;
 use crate::real::Real;
 
 /// log s below which a fit counts as exact: a thousandth of a standardised target.
@@ -227,8 +228,7 @@ impl<T: Real> BayesByBackprop<T> {
         let mut squares = 0.0;
         for _ in 0..self.settings.draws_per_batch {
             draw(&self.network.weights, &self.spreads, &mut self.drawn, &mut self.noises, rng);
-            let activation: Activation = self.network.activation;
-            self.backward.run(&self.drawn, activation, batch, &scales);
+            self.backward.run(&self.drawn, self.network.activation, batch, &scales);
             for (l, fit) in self.backward.gradients().iter().enumerate() {
                 for j in 0..fit.ncols() {
                     let means = self.gradients.means[l].col_as_slice_mut(j);
@@ -331,12 +331,13 @@ impl<T: Real> Learner<T> for BayesByBackprop<T> {
         Ok(())
     }
 
-    fn boxed_clone(&self) -> Box<dyn Learner<T>> {
-        Box::new(self.clone())
-    }
-
     fn mean_network(&self) -> Result<PointNetwork<T>> {
         Ok(PointNetwork { output_noise: self.output_noise(), ..self.network.clone() })
+    }
+
+    /// The paper's 20 draws.
+    fn default_method(&self) -> Method {
+        Method::monte_carlo()
     }
 
     fn draw_network(&self, rng: &mut dyn Rng) -> Result<PointNetwork<T>> {

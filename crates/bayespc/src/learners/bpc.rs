@@ -4,18 +4,18 @@ use std::borrow::Cow;
 
 use faer::{Mat, MatRef};
 use rand::Rng;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Learner, Step};
-use crate::base::parallel::{CHUNK, join_if, splits_batch};
+use crate::base::parallel::{join_if, over_chunks, splits_batch};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
+use crate::heads::Head;
 use crate::inference::{
     Clamp, Feedback, FeedbackSettings, Presynaptic, RelaxationSettings, RelaxedBatch, Relaxer,
 };
 use crate::learning::{self, Blend, ErrorChunk, FreeEnergy, Hebbian, NaturalGradient};
-use crate::network::{Activities, Network, PointNetwork};
+use crate::network::{Network, PointNetwork};
 use crate::prediction::{self, Method, Predictive};
 use crate::real::Real;
 
@@ -228,39 +228,31 @@ impl<T: Real> Bpc<T> {
         self.relaxed.forget();
         let relaxer = Relaxer::new(&self.network, settings, batch.has_missing())?;
         let input_var = self.network.settings().input_var;
-        let starts: Vec<usize> = (0..batch.len()).step_by(CHUNK).collect();
-        let chunks: Vec<(usize, Activities<T>, f64)> = starts
-            .into_par_iter()
-            .map(|start| {
-                let n = CHUNK.min(batch.len() - start);
-                let (input, target) = (batch.input().subcols(start, n), batch.target().subcols(start, n));
-                let clamp = if batch.has_missing() {
-                    Clamp::missing(input, target, input_var)?
-                } else {
-                    Clamp::supervised()
-                };
-                let mut activities = relaxer.start(input, target, &clamp);
-                let square = relaxer.squared_output_error(&activities);
-                let forward = (settings.presynaptic == Presynaptic::Forward).then(|| activities.pre.clone());
-                relaxer.relax_unwatched(&mut activities, &clamp);
-                if let Some(mut forward) = forward {
-                    // A free input has no forward value; its inferred one is the input.
-                    forward[0].copy_from(&activities.pre[0]);
-                    activities.pre = forward;
-                }
-                Ok((start, activities, square))
-            })
-            .collect::<Result<Vec<_>>>()?;
+        let chunks = over_chunks(batch.len(), |samples| -> Result<_> {
+            let (start, n) = (samples.start, samples.len());
+            let (input, target) = (batch.input().subcols(start, n), batch.target().subcols(start, n));
+            let clamp = if batch.has_missing() {
+                Clamp::missing(input, target, input_var)?
+            } else {
+                Clamp::supervised()
+            };
+            let mut activities = relaxer.start(input, target, &clamp);
+            let square = relaxer.squared_output_error(&activities);
+            let forward = (settings.presynaptic == Presynaptic::Forward).then(|| activities.pre.clone());
+            relaxer.relax_unwatched(&mut activities, &clamp);
+            if let Some(mut forward) = forward {
+                // A free input has no forward value; its inferred one is the input.
+                forward[0].copy_from(&activities.pre[0]);
+                activities.pre = forward;
+            }
+            Ok((samples, activities, square))
+        });
         self.hebbian.clear();
         let mut square = 0.0;
-        for (start, activities, chunk_square) in &chunks {
-            let n = activities.capacity();
-            let ones = Mat::from_fn(1, n, |_, _| 1.0);
-            self.hebbian.accumulate(
-                activities,
-                ones.as_ref(),
-                batch.weights().map(|w| &w[*start..start + n]),
-            );
+        for chunk in chunks {
+            let (samples, activities, chunk_square) = chunk?;
+            let ones = Mat::from_fn(1, samples.len(), |_, _| 1.0);
+            self.hebbian.accumulate(&activities, ones.as_ref(), batch.weights().map(|w| &w[samples]));
             square += chunk_square;
         }
         // On the full batch the update is exact: η = η⁰ + T.
@@ -324,10 +316,6 @@ impl<T: Real> Learner<T> for Bpc<T> {
         }
     }
 
-    fn boxed_clone(&self) -> Box<dyn Learner<T>> {
-        Box::new(self.clone())
-    }
-
     fn mean_network(&self) -> Result<PointNetwork<T>> {
         self.in_data_coordinates()?.mean_network()
     }
@@ -335,6 +323,10 @@ impl<T: Real> Learner<T> for Bpc<T> {
     fn draw_network(&self, rng: &mut dyn Rng) -> Result<PointNetwork<T>> {
         let network = self.in_data_coordinates()?;
         network.draw(&network.posteriors()?, rng)
+    }
+
+    fn head(&self) -> &dyn Head {
+        self.network.settings().head.head()
     }
 
     fn free_energy(&self, data: &Dataset<'_, T>) -> Result<Option<Vec<FreeEnergy>>> {

@@ -10,17 +10,19 @@
 //! | [`BayesByBackprop`]    | forward pass               | independent normals, by reparametrised gradients   |
 //! | [`RandomFeatures`]     | forward pass               | random below, exact conjugate posterior on top     |
 //!
-//! The middle three are the paper's baselines. They share the backward pass (`backward`), the parallel run over
-//! fixed chunks of samples (`chunks`), and what a single network needs (`point`).
+//! The middle three are the paper's baselines. They share the backward pass (`backward`) and what a single network
+//! needs (`point`).
 
 mod backprop;
 mod backward;
 mod bayes_by_backprop;
 mod bpc;
-mod chunks;
 mod point;
 mod predictive_coding;
 mod random_features;
+mod settings;
+
+use std::any::Any;
 
 use faer::{Mat, MatRef};
 use rand::Rng;
@@ -31,10 +33,12 @@ pub use bpc::{Bpc, Rule};
 pub use point::ResidualNoise;
 pub use predictive_coding::{PAPER_WEIGHT_DECAY, PredictiveCoding, PredictiveCodingSettings};
 pub use random_features::{RandomFeatures, RandomFeaturesSettings};
+pub use settings::{BpcSettings, LearnerSettings, Startable};
 
 use crate::base::random::stream;
 use crate::data::Dataset;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::heads::{Gaussian, Head};
 use crate::learning::FreeEnergy;
 use crate::network::PointNetwork;
 use crate::prediction::{Method, Predictive};
@@ -54,7 +58,7 @@ pub struct Step {
 }
 
 /// Something that learns a network from batches.
-pub trait Learner<T: Real>: Send + Sync {
+pub trait Learner<T: Real>: Copies<T> + Send + Sync {
     /// Short name, for tables and plots.
     fn name(&self) -> &'static str;
 
@@ -75,9 +79,6 @@ pub trait Learner<T: Real>: Send + Sync {
     /// Settle on the data trained on; training may go on afterwards.
     fn finish(&mut self, data: &Dataset<'_, T>) -> Result<()>;
 
-    /// A copy, for validation and for keeping the best.
-    fn boxed_clone(&self) -> Box<dyn Learner<T>>;
-
     /// A copy that has settled, to measure while training goes on.
     fn finished_copy(&self, data: &Dataset<'_, T>) -> Result<Box<dyn Learner<T>>> {
         let mut copy = self.boxed_clone();
@@ -96,74 +97,59 @@ pub trait Learner<T: Real>: Send + Sync {
         Ok(None)
     }
 
-    /// Predict targets. Unless a learner knows better, every method that asks for uncertainty is Monte Carlo
-    /// over drawn networks.
+    /// How its output is read, which also says how held-out samples are scored.
+    fn head(&self) -> &dyn Head {
+        &Gaussian {}
+    }
+
+    /// How it predicts where nobody asks for another way.
+    fn default_method(&self) -> Method {
+        Method::default()
+    }
+
+    /// Predict targets. Unless a learner knows better, it has its mean network and networks drawn from its posterior
+    /// to predict by, and no other method.
     fn predict(&self, input: MatRef<'_, T>, method: Method) -> Result<Predictive> {
-        let (draws, seed) = match method {
+        method.validate()?;
+        match method {
             Method::Mean => {
                 let network = self.mean_network()?;
                 let activity = network.forward(input)?;
-                return Predictive::from_component(network.density(activity.as_ref())?);
+                Predictive::from_component(network.density(activity.as_ref())?)
             }
-            Method::MonteCarlo { draws, seed, .. } => (draws, seed),
-            _ => (20, 0),
-        };
-        let components = (0..draws)
-            .map(|i| {
-                let network = self.draw_network(&mut stream(seed, i as u64))?;
-                let activity = network.forward(input)?;
-                network.density(activity.as_ref())
-            })
-            .collect::<Result<Vec<_>>>()?;
-        Predictive::new(components)
+            Method::MonteCarlo { draws, seed, .. } => {
+                let components = (0..draws)
+                    .map(|i| {
+                        let network = self.draw_network(&mut stream(seed, i as u64))?;
+                        let activity = network.forward(input)?;
+                        network.density(activity.as_ref())
+                    })
+                    .collect::<Result<Vec<_>>>()?;
+                Predictive::new(components)
+            }
+            Method::Moments { .. } | Method::Linearised => {
+                Err(Error::Method { learner: self.name(), method: method.name() })
+            }
+        }
     }
 }
 
-impl<T: Real> Clone for Box<dyn Learner<T>> {
-    fn clone(&self) -> Self {
-        (**self).boxed_clone()
-    }
+/// Copies of a learner whose type is not known: every learner that can be cloned has them.
+pub trait Copies<T: Real>: Any {
+    /// A copy, for validation and for keeping the best.
+    fn boxed_clone(&self) -> Box<dyn Learner<T>>;
+
+    /// Go back to a copy of this learner.
+    fn restore(&mut self, copy: Box<dyn Learner<T>>);
 }
 
-/// A learner chosen at run time is a learner.
-impl<T: Real> Learner<T> for Box<dyn Learner<T>> {
-    fn name(&self) -> &'static str {
-        (**self).name()
-    }
-
-    fn splits_batch(&self, n: usize) -> bool {
-        (**self).splits_batch(n)
-    }
-
-    fn begin(&mut self, data: &Dataset<'_, T>) -> Result<Option<Mat<T>>> {
-        (**self).begin(data)
-    }
-
-    fn learn(&mut self, batch: &Dataset<'_, T>, step: &Step, rng: &mut dyn Rng) -> Result<f64> {
-        (**self).learn(batch, step, rng)
-    }
-
-    fn finish(&mut self, data: &Dataset<'_, T>) -> Result<()> {
-        (**self).finish(data)
-    }
-
+impl<T: Real, L: Learner<T> + Clone> Copies<T> for L {
     fn boxed_clone(&self) -> Box<dyn Learner<T>> {
-        (**self).boxed_clone()
+        Box::new(self.clone())
     }
 
-    fn mean_network(&self) -> Result<PointNetwork<T>> {
-        (**self).mean_network()
-    }
-
-    fn draw_network(&self, rng: &mut dyn Rng) -> Result<PointNetwork<T>> {
-        (**self).draw_network(rng)
-    }
-
-    fn free_energy(&self, data: &Dataset<'_, T>) -> Result<Option<Vec<FreeEnergy>>> {
-        (**self).free_energy(data)
-    }
-
-    fn predict(&self, input: MatRef<'_, T>, method: Method) -> Result<Predictive> {
-        (**self).predict(input, method)
+    fn restore(&mut self, copy: Box<dyn Learner<T>>) {
+        let copy: Box<dyn Any> = copy;
+        *self = *copy.downcast().expect("a copy is of the learner's own type");
     }
 }

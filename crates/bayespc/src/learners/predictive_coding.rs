@@ -13,11 +13,10 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::backward::{add, zeros_like};
-use super::chunks::for_each_chunk;
 use super::point::{self, ResidualNoise};
 use super::{Learner, Step};
 use crate::base::linalg::product_into;
-use crate::base::parallel::splits_batch;
+use crate::base::parallel::{for_each_worker, splits_batch};
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::inference::{ActivityOptimiser, Clamp, HiddenPrecision, RelaxationSettings, Relaxer, Sweep};
@@ -143,7 +142,7 @@ impl<T: Real> PredictiveCoding<T> {
         }
         self.squared_error = 0.0;
         let weights = &self.network.weights;
-        for_each_chunk(
+        for_each_worker(
             &mut self.workers,
             batch.len(),
             self.network.n_weights(),
@@ -235,10 +234,6 @@ impl<T: Real> Learner<T> for PredictiveCoding<T> {
     fn finish(&mut self, data: &Dataset<'_, T>) -> Result<()> {
         self.network.output_noise = point::residual_noise(&self.network, data, self.settings.noise)?;
         Ok(())
-    }
-
-    fn boxed_clone(&self) -> Box<dyn Learner<T>> {
-        Box::new(self.clone())
     }
 
     fn mean_network(&self) -> Result<PointNetwork<T>> {

@@ -194,10 +194,6 @@ impl<T: Real> Learner<T> for RandomFeatures<T> {
         self.infer(&stats)
     }
 
-    fn boxed_clone(&self) -> Box<dyn Learner<T>> {
-        Box::new(self.clone())
-    }
-
     fn mean_network(&self) -> Result<PointNetwork<T>> {
         Ok(self.point(cast(self.posterior.mean()), self.posterior.expected_covariance()?))
     }

@@ -10,25 +10,19 @@
 //! Λ is the curvature of the head's log-likelihood (⟨Σ_L⁻¹⟩ for the Gaussian head). Then Σ_l ⊗ V_l is the
 //! Kronecker-factored Laplace posterior of the network. The ridge bounds directions without feedback.
 
+use std::ops::Range;
+
 use faer::{Accum, Mat, MatRef};
-use rayon::prelude::*;
 
 use super::hebbian::Hebbian;
-use crate::base::linalg::{
-    Cholesky, cast, mirror_lower, product_into, scaled_identity, symmetric_product_into, trace,
-};
+use crate::base::linalg::{Cholesky, cast, mirror_lower, scaled_identity, symmetric_product_into, trace};
+use crate::base::parallel::{PASS, over_spans, pieces};
 use crate::data::Dataset;
 use crate::distributions::NaturalParams;
 use crate::error::Result;
 use crate::heads::Response;
-use crate::network::{Activities, Layer, Network};
+use crate::network::{Activities, Layer, Network, back_one, slopes};
 use crate::real::Real;
-
-/// Samples that pass through the network at a time.
-const CHUNK: usize = 256;
-
-/// Parallel tasks: fixed, so that sums have one order whatever the number of threads.
-const SPANS: usize = 8;
 
 /// Settle every posterior on the data it was trained on. `first_is_known` says that η₁ of the first layer is that
 /// of all the data already.
@@ -37,7 +31,7 @@ pub fn finalise<T: Real>(
     data: &Dataset<'_, T>,
     first_is_known: bool,
 ) -> Result<()> {
-    let parts = over_spans(data, |span| Ok(Statistics::over(network, data, span, first_is_known)))?;
+    let parts = over_spans(data.len(), |span| Statistics::over(network, data, span, first_is_known));
     let stats = parts.into_iter().reduce(|mut sum, part| {
         sum.add(&part);
         sum
@@ -105,20 +99,6 @@ fn pin_noise<T: Real>(block: &mut Layer<T>) -> Result<()> {
     block.set_natural(natural)
 }
 
-/// Run `work` on a fixed division of the samples, in parallel; results in order.
-pub(in crate::learning) fn over_spans<T: Real, R: Send>(
-    data: &Dataset<'_, T>,
-    work: impl Fn(std::ops::Range<usize>) -> Result<R> + Sync + Send,
-) -> Result<Vec<R>> {
-    let length = data.len().div_ceil(SPANS).max(CHUNK);
-    let starts: Vec<usize> = (0..data.len()).step_by(length).collect();
-    starts.into_par_iter().map(|start| work(start..(start + length).min(data.len()))).collect()
-}
-
-fn chunks(span: std::ops::Range<usize>) -> impl Iterator<Item = (usize, usize)> {
-    span.clone().step_by(CHUNK).map(move |start| (start, CHUNK.min(span.end - start)))
-}
-
 /// What the final pass gathers: Σ w φ̂φ̂ᵀ of the hidden layers (lower triangles), and of the output layer everything.
 struct Statistics {
     hidden: Vec<Mat<f64>>,
@@ -130,7 +110,7 @@ impl Statistics {
     fn over<T: Real>(
         network: &Network<T>,
         data: &Dataset<'_, T>,
-        span: std::ops::Range<usize>,
+        span: Range<usize>,
         without_first: bool,
     ) -> Self {
         let means = network.means();
@@ -143,8 +123,9 @@ impl Statistics {
             output: Hebbian::of_output(network),
         };
         let mut outer: Vec<Mat<T>> = widths.iter().map(|&d| Mat::zeros(d, d)).collect();
-        for (start, n) in chunks(span) {
-            let weights = data.weights().map(|w| &w[start..start + n]);
+        for samples in pieces(span, PASS) {
+            let (start, n) = (samples.start, samples.len());
+            let weights = data.weights().map(|w| &w[samples]);
             let mut activities = Activities::new(&network.widths(), n);
             activities.forward(&means, network.settings().activation, data.input().subcols(start, n));
             let top = activities.post.len() - 1;
@@ -232,20 +213,21 @@ fn hidden_curvature<T: Real>(network: &Network<T>, data: &Dataset<'_, T>) -> Res
     let d_activity = network.output().d_activity();
     let precision = network.posteriors()?.output_precision();
     let root = Cholesky::new(precision.as_ref(), "the output precision")?;
-    let parts = over_spans(data, |span| {
+    let parts = over_spans(data.len(), |span| {
         let mut sums: Vec<Mat<f64>> =
             network.hidden().iter().map(|l| Mat::zeros(l.d_post(), l.d_post())).collect();
         let mut outer: Vec<Mat<T>> = sums.iter().map(|sum| Mat::zeros(sum.nrows(), sum.nrows())).collect();
-        for (start, n) in chunks(span) {
+        for samples in pieces(span, PASS) {
+            let (start, n) = (samples.start, samples.len());
             let mut activities = Activities::new(&network.widths(), n);
             activities.forward(&means, activation, data.input().subcols(start, n));
             let output: Mat<f64> = cast(activities.post[means.len() - 1].as_ref());
-            let slopes = slopes(&activities, activation, means.len() - 1);
+            let slopes = slopes(&activities, activation);
             let mut seed = Mat::zeros(d_activity, n);
             for k in 0..d_activity {
                 head.curvature_root(output.as_ref(), root.lower(), k, seed.as_mut());
                 if let Some(weights) = data.weights() {
-                    for (j, weight) in weights[start..start + n].iter().enumerate() {
+                    for (j, weight) in weights[samples.clone()].iter().enumerate() {
                         seed.as_mut().col_mut(j).iter_mut().for_each(|s| *s *= weight.sqrt());
                     }
                 }
@@ -259,8 +241,8 @@ fn hidden_curvature<T: Real>(network: &Network<T>, data: &Dataset<'_, T>) -> Res
             }
             sums.iter_mut().zip(&outer).for_each(|(sum, outer)| add_lower(sum, outer));
         }
-        Ok(sums)
-    })?;
+        sums
+    });
     let mut total: Vec<Mat<f64>> =
         network.hidden().iter().map(|l| Mat::zeros(l.d_post(), l.d_post())).collect();
     for part in parts {
@@ -274,39 +256,4 @@ fn hidden_curvature<T: Real>(network: &Network<T>, data: &Dataset<'_, T>) -> Res
         mirror_lower(sum.as_mut());
     }
     Ok(total)
-}
-
-/// f′(ẑ_1) … f′(ẑ_{L−1}).
-pub(crate) fn slopes<T: Real>(
-    activities: &Activities<T>,
-    activation: crate::network::Activation,
-    n_hidden: usize,
-) -> Vec<Mat<T>> {
-    activities.post[..n_hidden]
-        .iter()
-        .map(|z| {
-            let mut slope = Mat::zeros(z.nrows(), z.ncols());
-            activation.derivative_into(z.as_ref(), slope.as_mut());
-            slope
-        })
-        .collect()
-}
-
-/// g_l = f′(ẑ_l) ⊙ (M_{l+1}ᵀ g_{l+1})_{without bias}.
-pub(crate) fn back_one<T: Real>(
-    mean_above: MatRef<'_, T>,
-    slope: &Mat<T>,
-    feedback_above: &Mat<T>,
-) -> Mat<T> {
-    let mut feedback = Mat::zeros(slope.nrows(), slope.ncols());
-    let without_bias = mean_above.subcols(0, slope.nrows());
-    product_into(
-        feedback.as_mut(),
-        Accum::Replace,
-        without_bias.transpose(),
-        feedback_above.as_ref(),
-        T::one(),
-    );
-    faer::zip!(&mut feedback, slope).for_each(|faer::unzip!(g, s)| *g *= *s);
-    feedback
 }

@@ -6,7 +6,6 @@ mod hebbian;
 mod natural_gradient;
 mod schedule;
 
-pub(crate) use finalise::{back_one, slopes};
 pub use finalise::{finalise, hidden_curvature_of, settle_stream};
 pub use free_energy::{FreeEnergy, free_energy};
 pub use hebbian::Hebbian;

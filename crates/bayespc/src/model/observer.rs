@@ -155,7 +155,7 @@ impl<T: Real> training::Observer<T> for NetworkWork<'_, '_> {
 
     fn epoch(&mut self, report: &EpochReport, _learner: &dyn Learner<T>) -> Result<Control> {
         self.work.tell(|progress| progress.loss = Some(report.loss));
-        if let Some(density) = report.validation_density {
+        if let Some(density) = report.validation_score {
             self.work.hold_out(density);
         }
         Ok(if self.work.is_stopped() { Control::Stop } else { Control::Continue })

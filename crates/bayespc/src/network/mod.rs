@@ -2,15 +2,24 @@
 //! from the posterior.
 
 pub mod activation;
+mod backward;
 mod init;
 mod layer;
 #[expect(clippy::module_inception, reason = "the folder's main type")]
 mod network;
+mod output;
 mod point;
+mod posteriors;
+mod settings;
 
 pub use activation::{Activation, CovarianceRule};
+pub(crate) use backward::{back_one, back_one_into, slopes};
 pub use init::Init;
-pub use layer::{Expectations, Layer, LayerPrior, PriorSettings};
-pub use network::{Network, NetworkSettings, OutputLayer, Posteriors};
+pub(crate) use layer::MovingMean;
+pub use layer::{Expectations, Layer, LayerPrior};
+pub use network::Network;
+pub use output::OutputLayer;
+pub(crate) use point::check_input;
 pub use point::{Activities, PointNetwork, activated, with_bias};
-pub(crate) use point::{CHUNK, check_input};
+pub use posteriors::Posteriors;
+pub use settings::{NetworkSettings, PriorSettings};

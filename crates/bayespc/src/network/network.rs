@@ -2,135 +2,15 @@
 
 use faer::{Mat, MatRef};
 use rand::Rng;
-use serde::{Deserialize, Serialize};
 
-use super::activation::Activation;
-use super::init::Init;
-use super::layer::{Layer, LayerPrior, PriorSettings};
+use super::layer::{Layer, LayerPrior};
+use super::output::OutputLayer;
 use super::point::PointNetwork;
+use super::posteriors::Posteriors;
+use super::settings::NetworkSettings;
 use crate::base::linalg::{Cholesky, cast};
-use crate::distributions::MatrixNormalWishart;
 use crate::error::{Error, Result};
-use crate::heads::{Block, HeadSettings};
 use crate::real::Real;
-
-/// Shape, prior and head of a network.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct NetworkSettings {
-    /// Widths of the hidden layers; may be empty.
-    pub hidden_layer_sizes: Vec<usize>,
-    /// f of the hidden layers. The input is never passed through it.
-    pub activation: Activation,
-    /// Where the weights start.
-    pub init: Init,
-    /// Prior of every layer.
-    pub prior: PriorSettings,
-    /// Likelihood of the target.
-    pub head: HeadSettings,
-    /// Variance of the prior z_0 ~ N(0, `input_var` · I), used only where z_0 is not clamped.
-    pub input_var: f64,
-}
-
-impl Default for NetworkSettings {
-    fn default() -> Self {
-        Self {
-            hidden_layer_sizes: vec![50, 50],
-            activation: Activation::default(),
-            init: Init::default(),
-            prior: PriorSettings::default(),
-            head: HeadSettings::default(),
-            input_var: 1.0,
-        }
-    }
-}
-
-impl NetworkSettings {
-    /// Check every setting.
-    pub fn validate(&self) -> Result<()> {
-        if let Some(l) = self.hidden_layer_sizes.iter().position(|&d| d == 0) {
-            return Err(Error::Setting {
-                name: "hidden_layer_sizes",
-                value: l as f64,
-                must_be: "a list of widths of at least 1 (the value is the index of the empty layer)",
-            });
-        }
-        if !(self.input_var.is_finite() && self.input_var > 0.0) {
-            return Err(Error::Setting {
-                name: "input_var",
-                value: self.input_var,
-                must_be: "positive and finite",
-            });
-        }
-        self.init.validate()?;
-        self.prior.validate()?;
-        self.head.validate()
-    }
-}
-
-/// The output layer: blocks of rows, each with a posterior of its own.
-#[derive(Clone, Debug)]
-pub struct OutputLayer<T: Real> {
-    blocks: Vec<Layer<T>>,
-    specs: Vec<Block>,
-    working_mean: Mat<T>,
-}
-
-impl<T: Real> OutputLayer<T> {
-    fn from_blocks(blocks: Vec<Layer<T>>, specs: Vec<Block>) -> Self {
-        let d_pre = blocks[0].d_pre();
-        let rows = blocks.iter().map(Layer::d_post).sum();
-        let mut layer = Self { blocks, specs, working_mean: Mat::zeros(rows, d_pre) };
-        layer.stack_means();
-        layer
-    }
-
-    /// The blocks, top rows first.
-    pub fn blocks(&self) -> &[Layer<T>] {
-        &self.blocks
-    }
-
-    /// What the head asked of each block.
-    pub fn specs(&self) -> &[Block] {
-        &self.specs
-    }
-
-    /// Change the blocks, then bring the stacked mean up to date.
-    pub fn update(&mut self, mut change: impl FnMut(usize, &mut Layer<T>) -> Result<()>) -> Result<()> {
-        for (b, block) in self.blocks.iter_mut().enumerate() {
-            change(b, block)?;
-        }
-        self.stack_means();
-        Ok(())
-    }
-
-    /// Means of all blocks, stacked: `d_activity × d_pre`.
-    pub fn working_mean(&self) -> MatRef<'_, T> {
-        self.working_mean.as_ref()
-    }
-
-    /// Width of the output activity.
-    pub fn d_activity(&self) -> usize {
-        self.working_mean.nrows()
-    }
-
-    /// First row and number of rows of each block.
-    pub fn row_ranges(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        self.blocks.iter().scan(0, |start, block| {
-            let range = (*start, block.d_post());
-            *start += block.d_post();
-            Some(range)
-        })
-    }
-
-    fn stack_means(&mut self) {
-        let mut start = 0;
-        for block in &self.blocks {
-            self.working_mean.as_mut().subrows_mut(start, block.d_post()).copy_from(block.working_mean());
-            start += block.d_post();
-        }
-    }
-}
 
 /// A Bayesian predictive-coding network.
 #[derive(Clone, Debug)]
@@ -229,7 +109,7 @@ impl<T: Real> Network<T> {
 
     /// All layers in order, output blocks last.
     pub fn layers(&self) -> impl Iterator<Item = &Layer<T>> {
-        self.hidden.iter().chain(&self.output.blocks)
+        self.hidden.iter().chain(self.output.blocks())
     }
 
     /// Number of weights, biases included.
@@ -286,7 +166,7 @@ impl<T: Real> Network<T> {
     /// Every layer's posterior, factored and ready to predict with.
     pub fn posteriors(&self) -> Result<Posteriors> {
         let derive = |layers: &[Layer<T>]| layers.iter().map(Layer::posterior).collect::<Result<Vec<_>>>();
-        Ok(Posteriors { hidden: derive(&self.hidden)?, output: derive(&self.output.blocks)? })
+        Ok(Posteriors { hidden: derive(&self.hidden)?, output: derive(self.output.blocks())? })
     }
 
     /// Draw a network from the posterior.
@@ -302,7 +182,7 @@ impl<T: Real> Network<T> {
             }
         }
         let d_activity = self.output.d_activity();
-        let mut top = Mat::zeros(d_activity, self.output.blocks[0].d_pre());
+        let mut top = Mat::zeros(d_activity, self.output.blocks()[0].d_pre());
         let mut output_noise = Mat::zeros(d_activity, d_activity);
         for (posterior, (start, rows)) in posteriors.output.iter().zip(self.output.row_ranges()) {
             let draw = posterior.sample(rng);
@@ -349,57 +229,8 @@ impl<T: Real> Network<T> {
             self.d_input,
             self.n_targets,
             convert(&self.hidden)?,
-            convert(&self.output.blocks)?,
+            convert(self.output.blocks())?,
             self.hidden_noise,
         ))
     }
-}
-
-/// The posteriors of all layers as distributions.
-#[derive(Clone, Debug)]
-pub struct Posteriors {
-    /// Hidden layers, from the input up.
-    pub hidden: Vec<MatrixNormalWishart>,
-    /// Blocks of the output layer.
-    pub output: Vec<MatrixNormalWishart>,
-}
-
-impl Posteriors {
-    /// ⟨Σ_L⟩, block diagonal.
-    pub fn output_noise(&self) -> Result<Mat<f64>> {
-        let parts =
-            self.output.iter().map(MatrixNormalWishart::expected_covariance).collect::<Result<Vec<_>>>()?;
-        Ok(block_diagonal(&parts))
-    }
-
-    /// ⟨Σ_L⁻¹⟩, block diagonal.
-    pub fn output_precision(&self) -> Mat<f64> {
-        let parts: Vec<_> = self.output.iter().map(MatrixNormalWishart::expected_precision).collect();
-        block_diagonal(&parts)
-    }
-
-    /// Degrees of freedom ν − d + 1 of the output's predictive: of the least certain block.
-    pub fn output_dof(&self) -> f64 {
-        self.output.iter().map(|q| q.dof() - q.d_post() as f64 + 1.0).fold(f64::INFINITY, f64::min)
-    }
-
-    fn hidden_noise_roots<T: Real>(&self) -> Result<Vec<Mat<T>>> {
-        self.hidden
-            .iter()
-            .map(|q| {
-                Ok(cast(Cholesky::new(q.expected_covariance()?.as_ref(), "a hidden covariance")?.lower()))
-            })
-            .collect()
-    }
-}
-
-fn block_diagonal(parts: &[Mat<f64>]) -> Mat<f64> {
-    let d = parts.iter().map(Mat::nrows).sum();
-    let mut whole = Mat::zeros(d, d);
-    let mut start = 0;
-    for part in parts {
-        whole.as_mut().submatrix_mut(start, start, part.nrows(), part.nrows()).copy_from(part);
-        start += part.nrows();
-    }
-    whole
 }

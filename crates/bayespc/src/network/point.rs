@@ -7,21 +7,17 @@
 //! A posterior is a distribution over point networks, so Monte Carlo prediction is written once for every
 //! learner.
 
-use faer::{Accum, Mat, MatMut, MatRef};
+use faer::{Accum, Mat, MatRef};
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
-use rayon::prelude::*;
 
 use super::activation::Activation;
 use crate::base::linalg::{cast, product_into};
+use crate::base::parallel::for_each_pass;
 use crate::error::{Error, Result};
 use crate::heads::{ActivityPredictive, HeadSettings};
 use crate::prediction::{Component, Covariance};
 use crate::real::Real;
-
-/// Columns per parallel task: large enough to feed a matrix product, and fixed, so that the number of
-/// threads cannot change a result.
-pub const CHUNK: usize = 256;
 
 /// Weights, activation and head of a network without uncertainty.
 #[derive(Clone, Debug)]
@@ -160,23 +156,11 @@ pub(crate) fn forward_chunks<T: Real>(
     let widths: Vec<usize> =
         std::iter::once(input.nrows()).chain(weights.iter().map(MatRef::nrows)).collect();
     let mut output = Mat::zeros(widths[widths.len() - 1], input.ncols());
-    column_chunks_mut(output.as_mut(), CHUNK).into_par_iter().enumerate().for_each(|(c, mut chunk)| {
+    for_each_pass(output.as_mut(), |start, chunk| {
         let n = chunk.ncols();
         let mut activities = Activities::new(&widths, n);
-        activities.forward(weights, activation, input.subcols(c * CHUNK, n));
+        activities.forward(weights, activation, input.subcols(start, n));
         chunk.copy_from(&activities.post[weights.len() - 1]);
     });
     output
-}
-
-/// Cut a matrix into chunks of `size` columns.
-pub(crate) fn column_chunks_mut<T: Real>(mut matrix: MatMut<'_, T>, size: usize) -> Vec<MatMut<'_, T>> {
-    let mut chunks = Vec::with_capacity(matrix.ncols().div_ceil(size));
-    while matrix.ncols() > size {
-        let (chunk, rest) = matrix.split_at_col_mut(size);
-        chunks.push(chunk);
-        matrix = rest;
-    }
-    chunks.push(matrix);
-    chunks
 }

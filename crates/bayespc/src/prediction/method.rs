@@ -67,6 +67,16 @@ impl Method {
         Self::MonteCarlo { draws: paper::draws(), seed: 0, layer_noise: paper::layer_noise() }
     }
 
+    /// Its name in settings.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::MonteCarlo { .. } => "monte_carlo",
+            Self::Moments { .. } => "moments",
+            Self::Linearised => "linearised",
+        }
+    }
+
     /// Check the settings.
     pub fn validate(&self) -> Result<()> {
         match self {

@@ -12,10 +12,10 @@
 //! that the total splits into aleatoric and epistemic parts; for linear networks the split is exact.
 
 use faer::{Mat, MatRef};
-use rayon::prelude::*;
 
 use super::{Component, Covariance};
 use crate::base::linalg::inner;
+use crate::base::parallel::over_chunks;
 use crate::distributions::MatrixNormalWishart;
 use crate::error::Result;
 use crate::heads::ActivityPredictive;
@@ -23,9 +23,6 @@ use crate::network::{
     Activation, CovarianceRule, Network, Posteriors, activation::moments as activation_moments,
 };
 use crate::real::Real;
-
-/// Samples per parallel task.
-const CHUNK: usize = 64;
 
 /// A layer's posterior with the matrices each sample needs.
 struct Factors {
@@ -70,18 +67,12 @@ pub(super) fn predict<T: Real>(
     let hidden = posteriors.hidden.iter().map(Factors::new).collect::<Result<Vec<_>>>()?;
     let output = posteriors.output.iter().map(Factors::new).collect::<Result<Vec<_>>>()?;
     let d = network.output().d_activity();
-    let starts: Vec<usize> = (0..input.ncols()).step_by(CHUNK).collect();
-    let parts: Vec<Vec<Moments>> = starts
-        .into_par_iter()
-        .map(|start| {
-            (start..(start + CHUNK).min(input.ncols()))
-                .map(|j| {
-                    let x = Mat::from_fn(input.nrows(), 1, |i, _| input[(i, j)].as_f64());
-                    propagate(network, &hidden, &output, &x, rule)
-                })
-                .collect::<Result<Vec<_>>>()
-        })
-        .collect::<Result<Vec<_>>>()?;
+    let moments = |j: usize| {
+        let x = Mat::from_fn(input.nrows(), 1, |i, _| input[(i, j)].as_f64());
+        propagate(network, &hidden, &output, &x, rule)
+    };
+    let parts = over_chunks(input.ncols(), |samples| samples.map(moments).collect::<Result<Vec<_>>>());
+    let parts: Vec<Vec<Moments>> = parts.into_iter().collect::<Result<_>>()?;
     let mut mean = Mat::zeros(d, input.ncols());
     let mut epistemic = Mat::zeros(d * d, input.ncols());
     let mut hidden_noise = Mat::zeros(d * d, input.ncols());

@@ -11,7 +11,7 @@ use bayespc::learners::{
     PredictiveCodingSettings, ResidualNoise, Step,
 };
 use bayespc::metrics;
-use bayespc::network::{Network, NetworkSettings, PointNetwork};
+use bayespc::network::{CovarianceRule, Network, NetworkSettings, PointNetwork};
 use bayespc::optim::Optimiser;
 use bayespc::prediction::Method;
 use bayespc::real::Real;
@@ -154,7 +154,7 @@ fn every_baseline_learns_a_sine_to_near_the_noise() {
         let mut learner = baseline(name, &network, 1, 1, 0);
         let data = Dataset::new(x.as_ref(), y.as_ref()).unwrap();
         let settings = TrainingSettings { epochs: 300, batch_size: Some(32), ..TrainingSettings::default() };
-        let report = fit(&mut learner, &data, &settings, &mut Silent).unwrap();
+        let report = fit(learner.as_mut(), &data, &settings, &mut Silent).unwrap();
         let predictive = learner.predict(xt.as_ref(), Method::monte_carlo()).unwrap();
         let rmse = metrics::rmse(predictive.mean().as_ref(), yt.as_ref()).unwrap();
         assert!(rmse < 1.3 * NOISE, "{name}: {rmse}");
@@ -173,7 +173,7 @@ fn the_same_seed_gives_the_same_bits() {
             let mut learner = baseline(name, &shape(&[8], Activation::Relu), 1, 1, 7);
             let data = Dataset::new(x.as_ref(), y.as_ref()).unwrap();
             let settings = TrainingSettings { epochs: 3, ..TrainingSettings::default() };
-            fit(&mut learner, &data, &settings, &mut Silent).unwrap();
+            fit(learner.as_mut(), &data, &settings, &mut Silent).unwrap();
             let network = learner.draw_network(&mut init_rng(1)).unwrap();
             (network.weights, network.output_noise)
         };
@@ -311,7 +311,7 @@ fn the_uncertainty_of_bayes_by_backprop_grows_away_from_the_data() {
     let mut learner = baseline("bayes-by-backprop", &shape(&[30, 30], Activation::Relu), 1, 1, 0);
     let data = Dataset::new(x.as_ref(), y.as_ref()).unwrap();
     let settings = TrainingSettings { epochs: 150, ..TrainingSettings::default() };
-    fit(&mut learner, &data, &settings, &mut Silent).unwrap();
+    fit(learner.as_mut(), &data, &settings, &mut Silent).unwrap();
     let at = Mat::from_fn(1, 4, |_, j| [0.0, 1.0, 6.0, -6.0][j]);
     let method = Method::MonteCarlo { draws: 200, seed: 0, layer_noise: false };
     let spread = learner.predict(at.as_ref(), method).unwrap().epistemic_variance();
@@ -410,11 +410,27 @@ fn one_hot_targets_are_classified() {
     for name in NAMES {
         let mut learner = baseline(name, &shape(&[16], Activation::Relu), 2, 3, 0);
         let settings = TrainingSettings { epochs: 30, ..TrainingSettings::default() };
-        fit(&mut learner, &data, &settings, &mut Silent).unwrap();
+        fit(learner.as_mut(), &data, &settings, &mut Silent).unwrap();
         let mean = learner.predict(x.as_ref(), Method::Mean).unwrap().mean();
         let right = (0..300).filter(|&j| (0..3).all(|k| mean[(labels[j], j)] >= mean[(k, j)])).count();
         assert!(right >= 295, "{name}: {right}");
     }
+}
+
+#[test]
+fn bayes_by_backprop_refuses_methods_it_does_not_know_and_says_which_it_does() {
+    let x = random(3, 4, &mut ChaCha8Rng::seed_from_u64(1));
+    let learner = baseline::<f64>("bayes-by-backprop", &shape(&[4], Activation::Relu), 3, 2, 0);
+    let moments = Method::Moments { covariance: CovarianceRule::Exact };
+    for (method, name) in [(Method::Linearised, "linearised"), (moments, "moments")] {
+        let error = learner.predict(x.as_ref(), method).unwrap_err();
+        assert!(
+            matches!(error, Error::Method { learner: "bayes-by-backprop", method } if method == name),
+            "{error}"
+        );
+    }
+    let predictive = learner.predict(x.as_ref(), learner.default_method()).unwrap();
+    assert_eq!(predictive.components().len(), 20);
 }
 
 #[test]

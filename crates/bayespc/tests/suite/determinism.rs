@@ -90,7 +90,7 @@ fn trained<T: Real>(
         ..TrainingSettings::default()
     };
     let data = Dataset::new(input.as_ref(), target.as_ref()).unwrap();
-    fit(&mut learner, &data, &training, &mut Silent).unwrap();
+    fit(learner.as_mut(), &data, &training, &mut Silent).unwrap();
     let weights = learner.mean_network().unwrap().weights;
     let predictive = learner.predict(input.as_ref(), Method::Linearised).unwrap();
     let mut all: Vec<Mat<f64>> = weights.iter().map(|w| cast(w.as_ref())).collect();

@@ -3,7 +3,7 @@
 
 use crate::common::{assert_close, assert_near, list, matrix, natural, number, table};
 use bayespc::base::linalg::Cholesky;
-use bayespc::distributions::{MatrixNormal, MatrixNormalWishart, MultivariateT, Wishart};
+use bayespc::distributions::{MatrixNormalWishart, MultivariateT, Wishart};
 use faer::Mat;
 use serde_json::Value;
 
@@ -27,37 +27,6 @@ fn the_wishart_matches_scipy() {
         assert_near(density, number(&row["logpdf"]), 1e-10, &what);
         assert_near(wishart.entropy(), number(&row["entropy"]), 1e-10, &what);
         assert_close(wishart.expected_precision().as_ref(), matrix(&row["mean"]).as_ref(), 1e-10, &what);
-    }
-}
-
-#[test]
-fn the_matrix_normal_matches_scipy() {
-    for row in list(&table(SCIPY)["matrix_normal"]) {
-        let normal = MatrixNormal::new(
-            matrix(&row["mean"]),
-            inverse(&matrix(&row["row_cov"])).as_ref(),
-            inverse(&matrix(&row["col_cov"])).as_ref(),
-        )
-        .unwrap();
-        let density = normal.log_density(matrix(&row["x"]).as_ref());
-        assert_near(density, number(&row["logpdf"]), 1e-10, "log density");
-    }
-}
-
-#[test]
-fn the_entropy_of_a_matrix_normal_is_that_of_its_vector() {
-    // −⟨log N⟩ = −log N(mean) + ½ · size: the exponent has mean size/2.
-    for row in list(&table(SCIPY)["matrix_normal"]) {
-        let mean = matrix(&row["mean"]);
-        let size = (mean.nrows() * mean.ncols()) as f64;
-        let normal = MatrixNormal::new(
-            mean.clone(),
-            inverse(&matrix(&row["row_cov"])).as_ref(),
-            inverse(&matrix(&row["col_cov"])).as_ref(),
-        )
-        .unwrap();
-        let expected = -normal.log_density(mean.as_ref()) + 0.5 * size;
-        assert_near(normal.entropy(), expected, 1e-12, "entropy");
     }
 }
 

@@ -8,7 +8,8 @@
 use faer::{Accum, Mat, MatRef};
 use rayon::prelude::*;
 
-use super::sweep::{FeedbackChunk, FeedbackSettings};
+use super::settings::FeedbackSettings;
+use super::sweep::FeedbackChunk;
 use crate::base::linalg::{
     Cholesky, cast_into, mirror_lower, product_into, symmetric_product_into, trace, without_dust,
 };

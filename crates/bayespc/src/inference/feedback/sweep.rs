@@ -12,79 +12,18 @@
 //! Σ_l⁻¹ = E[g gᵀ]. This rule puts the hidden precision at that point instead of iterating towards it.
 //! Everything stays local: presynaptic activity, postsynaptic feedback, one running outer product per layer.
 
-use faer::{Accum, Mat, MatRef};
-use serde::{Deserialize, Serialize};
+use faer::{Mat, MatRef};
 
 use super::memory::FeedbackMemory;
-use crate::base::linalg::{inner, product_into};
+use super::settings::FeedbackSettings;
+use crate::base::linalg::inner;
 use crate::base::parallel::{CHUNK, for_each_if, splits_batch};
 use crate::data::Dataset;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::heads::Response;
-use crate::learning::{ErrorChunk, Schedule};
-use crate::network::{Activities, Layer, Network};
+use crate::learning::ErrorChunk;
+use crate::network::{Activities, Layer, Network, back_one_into};
 use crate::real::Real;
-
-/// Settings of the feedback rule.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct FeedbackSettings {
-    /// s: how much of the error at rest is taken.
-    pub gain: f64,
-    /// λ: ridge on C_l, relative to its mean eigenvalue.
-    pub damping: f64,
-    /// Largest root mean square of ε_l in a batch.
-    pub trust: f64,
-    /// ρ: rate of the running mean C_l.
-    pub rate: f64,
-    /// κ_t.
-    pub schedule: Schedule,
-    /// Scale batch statistics by N/|B|, so that the posterior represents N samples.
-    pub scale_batches: bool,
-    /// k: batches between two refreshes of the hidden layers' V_l and A_l⁻¹. At 1 every step is exact.
-    pub refresh_every: u64,
-    /// Learn the first layer in coordinates where its column precision, known from all the data beforehand, is
-    /// the identity: for wide inputs, and for data that are all there. A stream does not use it.
-    pub whiten_input: bool,
-}
-
-impl Default for FeedbackSettings {
-    fn default() -> Self {
-        Self {
-            gain: 1.0,
-            damping: 0.3,
-            trust: 0.2,
-            rate: 0.05,
-            schedule: Schedule::Cosine { first: 0.3, last: 0.005 },
-            scale_batches: true,
-            refresh_every: 1,
-            whiten_input: false,
-        }
-    }
-}
-
-impl FeedbackSettings {
-    /// Check every setting.
-    pub fn validate(&self) -> Result<()> {
-        let positive = [
-            ("feedback.gain", self.gain),
-            ("feedback.damping", self.damping),
-            ("feedback.trust", self.trust),
-        ];
-        for (name, value) in positive {
-            if !(value.is_finite() && value > 0.0) {
-                return Err(Error::Setting { name, value, must_be: "positive and finite" });
-            }
-        }
-        if !(self.rate > 0.0 && self.rate <= 1.0) {
-            return Err(Error::Setting { name: "feedback.rate", value: self.rate, must_be: "in (0, 1]" });
-        }
-        if self.refresh_every == 0 {
-            return Err(Error::Setting { name: "feedback.refresh_every", value: 0.0, must_be: "at least 1" });
-        }
-        self.schedule.validate()
-    }
-}
 
 /// The rule's state and buffers: what it has learned of the feedback, and the batch at hand.
 #[derive(Clone, Debug)]
@@ -180,18 +119,9 @@ impl<T: Real> Feedback<T> {
         for_each_if(parallel, &mut self.chunks, |chunk| {
             for l in (0..last).rev() {
                 let (below, above) = chunk.feedback.split_at_mut(l + 1);
-                let without_bias = means[l + 1].subcols(0, below[l].nrows());
-                // What comes from above waits where the error will be.
-                let upstream = &mut chunk.errors[l];
-                product_into(
-                    upstream.as_mut(),
-                    Accum::Replace,
-                    without_bias.transpose(),
-                    above[0].as_ref(),
-                    T::one(),
-                );
-                activation.derivative_into(chunk.activities.post[l].as_ref(), below[l].as_mut());
-                faer::zip!(&mut below[l], upstream).for_each(|faer::unzip!(g, up)| *g *= *up);
+                let (z, above) = (chunk.activities.post[l].as_ref(), above[0].as_ref());
+                // The product finds room where the error will be.
+                back_one_into(means[l + 1], activation, z, above, &mut chunk.errors[l], &mut below[l]);
                 if !refresh {
                     chunk.settle_error(l, memory);
                 }

@@ -261,7 +261,7 @@ mod tests {
                     assert!((0.9..1.25).contains(&product), "{product} instead of 1");
                 }
                 for layer in network.hidden_mut() {
-                    layer.nudge(|mut mean| {
+                    layer.moving().change_working_mean(|mut mean| {
                         let factor = 1.0 + 0.3 * mean[(1, 2)];
                         faer::zip!(&mut mean).for_each(|faer::unzip!(m)| *m *= factor);
                     });

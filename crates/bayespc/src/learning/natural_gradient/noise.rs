@@ -8,13 +8,13 @@
 //! ```
 //!
 //! Every term but the last two waits here until the layer's η₁ is renewed, so that Ψ and ν always speak of the same
-//! samples. A step with an old V takes every sample as if it were the only new one (learning/natural_gradient.rs), for
-//! which the last term is known: what is left of the sample is κ s w εεᵀ / (1 + h). No batch can make Ψ⁻¹ indefinite.
+//! samples. A step with an old V takes every sample as if it were the only new one (`step`). Then the last term is known,
+//! and the sample's two terms add up to κ s w εεᵀ / (1 + h). No batch can make Ψ⁻¹ indefinite.
 
 use faer::{Accum, Mat, MatRef};
 
 use crate::base::linalg::symmetric_product_into;
-use crate::network::Layer;
+use crate::network::MovingMean;
 use crate::real::Real;
 
 /// Noise statistics of the batches that wait.
@@ -68,9 +68,9 @@ impl<T: Real> NoiseMemory<T> {
     }
 
     /// Hand what waits to Ψ⁻¹; returns Π (1−κ) and the samples' share of η₄.
-    pub fn flush(&mut self, layer: &mut Layer<T>) -> (f64, f64) {
+    pub fn hand_over(&mut self, posterior: &mut MovingMean<T>) -> (f64, f64) {
         let faded = (self.keep, self.count);
-        layer.absorb_noise(&self.outer, self.keep);
+        posterior.blend_inv_scale(&self.outer, self.keep);
         self.outer.fill(T::zero());
         (self.keep, self.count) = (1.0, 0.0);
         faded

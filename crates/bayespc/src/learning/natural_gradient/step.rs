@@ -9,9 +9,9 @@
 //! ```
 //!
 //! That is exact when V is that of the new η₁. Its factor costs more than everything else in a step, and V
-//! changes slowly, so it may be refreshed every k batches: the fixed point stays where it is. In between, φ
-//! waits in a window, η₁ takes the window in one product, the pull to the prior waits too, and V of the last
-//! refresh meets the new sample as if it were the only one (Sherman–Morrison):
+//! changes slowly, so it may be refreshed every k batches: the fixed point stays where it is. In between, φ and the
+//! pull to the prior wait for η₁ (`window`). The mean moves by V of the last refresh, corrected for each new sample as
+//! if that were the only one since (Sherman–Morrison):
 //!
 //! ```text
 //! M ← M + κ s Σ ε (Vφ)ᵀ / (1 + h) ,   h = κ s φᵀVφ / (1−κ)
@@ -19,7 +19,7 @@
 //!
 //! Without the divisor a direction of φ never seen before, where V is still the prior's, would be overshot.
 //!
-//! Relaxation learns the noise of hidden layers as well (learning/noise_memory.rs).
+//! Relaxation learns the noise of hidden layers as well (`noise`).
 
 use faer::{Accum, Mat};
 use rayon::prelude::*;
@@ -27,28 +27,14 @@ use rayon::prelude::*;
 use super::error_chunk::{ErrorChunk, total_samples};
 use super::noise::NoiseMemory;
 use super::whitening::Whitening;
-use crate::base::linalg::{inner, product_into, symmetric_product_into};
-use crate::base::parallel::{for_each_block_if, join_if};
+use super::window::{Window, padded};
+use crate::base::linalg::{inner, product_into};
+use crate::base::parallel::{for_each_block_if, join_if, splits_product};
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::learning::schedule::refresh_is_due;
-use crate::network::{Layer, Network};
+use crate::network::{Layer, MovingMean, Network};
 use crate::real::Real;
-
-/// Most columns a window keeps, unless one batch has more.
-const WINDOW: usize = 4096;
-
-/// Multiply-adds of a product below which waking a second thread costs more than it saves.
-pub(super) const PARALLEL_FROM: usize = 4_000_000;
-
-/// Rows of the matrices that products fill or read here come in multiples of this, the rest zero. faer packs a
-/// last, partial vector of rows without clearing what is beside it; subnormal remains of other products there
-/// can slow a product many times over.
-const LANES: usize = 16;
-
-fn padded(rows: usize) -> usize {
-    rows.next_multiple_of(LANES)
-}
 
 /// State and buffers of the M-step of all hidden layers.
 #[derive(Clone, Debug)]
@@ -121,11 +107,12 @@ impl<T: Real> NaturalGradient<T> {
             self.refreshed = self.steps;
         }
         let learn = |(l, (layer, state)): (usize, (&mut Layer<T>, &mut LayerState<T>))| {
-            state.record(layer, l, chunks, blend);
+            let posterior = layer.moving();
+            state.record(posterior, l, chunks, blend);
             if due {
-                return state.exact_step(layer, l, chunks, blend, refresh_every > 1);
+                return state.exact_step(posterior, l, chunks, blend, refresh_every > 1);
             }
-            state.stale_step(layer, l, chunks, blend);
+            state.stale_step(posterior, l, chunks, blend);
             Ok(())
         };
         let (whitened, others) = layers.split_at_mut(usize::from(self.whitening.is_some()));
@@ -135,9 +122,10 @@ impl<T: Real> NaturalGradient<T> {
             parallel,
             || {
                 if let (Some(whitening), [layer]) = (whitening, whitened) {
-                    whitening.step(layer, chunks, blend);
+                    let posterior = layer.moving();
+                    whitening.step(posterior, chunks, blend);
                     if due {
-                        whitening.absorb_noise(layer);
+                        whitening.hand_over_noise(posterior);
                     }
                 }
             },
@@ -158,17 +146,18 @@ impl<T: Real> NaturalGradient<T> {
     pub fn settle(&mut self, network: &mut Network<T>) -> Result<()> {
         if let (Some(mut whitening), Some(first)) = (self.whitening.take(), network.hidden_mut().first_mut())
         {
-            whitening.restore(first)?;
+            whitening.restore(first.moving())?;
         }
         for (layer, state) in network.hidden_mut().iter_mut().zip(&mut self.layers) {
             if state.pull > 0.0 {
-                state.absorb(layer);
-                layer.refactor()?;
+                let nothing = Mat::zeros(layer.d_post(), layer.d_pre());
+                let posterior = layer.moving();
+                state.hand_over(posterior);
+                posterior.factor()?;
                 if state.noise.is_some() {
-                    let nothing = Mat::zeros(layer.d_post(), layer.d_pre());
-                    layer.step_with_noise(&nothing, state.pull);
+                    posterior.step_with_noise(&nothing, state.pull);
                 } else {
-                    layer.pull_to_prior(state.pull);
+                    posterior.step_by_factor(&nothing, state.pull);
                 }
                 state.pull = 0.0;
                 state.col_cov = Mat::new();
@@ -184,14 +173,10 @@ impl<T: Real> NaturalGradient<T> {
 struct LayerState<T: Real> {
     /// V of the last refresh; `0 × 0` before the first.
     col_cov: Mat<T>,
-    /// φ of the batches η₁ has not seen yet, in the first `used` columns, times the root of their weights.
-    window: Mat<T>,
-    used: usize,
-    waiting: Vec<Waiting>,
+    /// φ of the batches η₁ has not seen yet.
+    window: Window<T>,
     /// Σ κ since the last pull to the prior; where the noise is learned, 1 − Π (1−κ).
     pull: f64,
-    /// φφᵀ of the window, lower triangle.
-    outer: Mat<T>,
     /// κ s Σ ε φᵀ, `d_post × d_pre`.
     gradient: Mat<T>,
     /// V φ and κ s ε / (1 + h), per chunk.
@@ -201,58 +186,31 @@ struct LayerState<T: Real> {
     noise: Option<NoiseMemory<T>>,
 }
 
-/// A batch in the window.
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    columns: usize,
-    count: f64,
-    blend: Blend,
-}
-
 impl<T: Real> LayerState<T> {
     fn new(layer: &Layer<T>) -> Self {
-        let (d_post, d_pre) = (layer.d_post(), layer.d_pre());
         Self {
             col_cov: Mat::new(),
-            window: Mat::new(),
-            used: 0,
-            waiting: Vec::new(),
+            window: Window::new(layer.d_pre()),
             pull: 0.0,
-            outer: Mat::zeros(padded(d_pre), padded(d_pre)),
-            gradient: Mat::zeros(d_post, d_pre),
+            gradient: Mat::zeros(layer.d_post(), layer.d_pre()),
             lifted: Vec::new(),
             weighted: Vec::new(),
             noise: None,
         }
     }
 
-    /// Keep φ of a batch for η₁.
-    fn record<C: ErrorChunk<T>>(&mut self, layer: &mut Layer<T>, l: usize, chunks: &[C], blend: Blend) {
-        let columns = total_samples(chunks);
-        if self.used + columns > self.window.ncols() {
-            self.absorb(layer);
-            if columns > self.window.ncols() {
-                self.window = Mat::zeros(padded(layer.d_pre()), columns.max(WINDOW.min(8 * columns)));
-            }
+    /// Let a batch wait for η₁, and for Ψ⁻¹ where it is learned.
+    fn record<C: ErrorChunk<T>>(
+        &mut self,
+        posterior: &mut MovingMean<T>,
+        l: usize,
+        chunks: &[C],
+        blend: Blend,
+    ) {
+        if !self.window.has_room(chunks) {
+            self.hand_over(posterior);
         }
-        let mut count = 0.0;
-        for chunk in chunks {
-            let n = chunk.n_samples();
-            let mut place = self.window.as_mut().submatrix_mut(0, self.used, layer.d_pre(), n);
-            place.copy_from(chunk.presynaptic(l));
-            match chunk.sample_weights() {
-                None => count += n as f64,
-                Some(weights) => {
-                    for (j, &weight) in weights.iter().enumerate() {
-                        let root = T::lit(weight.sqrt());
-                        place.as_mut().col_mut(j).iter_mut().for_each(|x| *x *= root);
-                    }
-                    count += weights.iter().sum::<f64>();
-                }
-            }
-            self.used += n;
-        }
-        self.waiting.push(Waiting { columns, count, blend });
+        let count = self.window.add(l, chunks, blend);
         match &mut self.noise {
             None => self.pull += blend.rate,
             Some(noise) => {
@@ -263,59 +221,19 @@ impl<T: Real> LayerState<T> {
         }
     }
 
-    /// η₁ ← (1−κ) η₁ + κ (V⁰⁻¹ + s φφᵀ) for every batch that waits, in one product; likewise the count
-    /// and the noise.
-    fn absorb(&mut self, layer: &mut Layer<T>) {
-        let Some(last) = self.waiting.last() else { return };
-        let mut keep = 1.0;
-        let mut count = 0.0;
-        let mut alpha = T::one();
-        if self.waiting.len() == 1 {
-            keep = 1.0 - last.blend.rate;
-            let weight = last.blend.rate * last.blend.scale;
-            count = weight * last.count;
-            alpha = T::lit(weight);
-        } else {
-            let mut end = self.used;
-            for waiting in self.waiting.iter().rev() {
-                let weight = keep * waiting.blend.rate * waiting.blend.scale;
-                let root = T::lit(weight.sqrt());
-                for j in end - waiting.columns..end {
-                    self.window.col_as_slice_mut(j).iter_mut().for_each(|x| *x *= root);
-                }
-                end -= waiting.columns;
-                count += weight * waiting.count;
-                keep *= 1.0 - waiting.blend.rate;
-            }
+    /// Hand what waits to η₁, to η₄ and, where it is learned, to Ψ⁻¹.
+    fn hand_over(&mut self, posterior: &mut MovingMean<T>) {
+        if self.window.hand_over(posterior)
+            && let Some(noise) = &mut self.noise
+        {
+            noise.hand_over(posterior);
         }
-        let window = self.window.subcols(0, self.used);
-        let d = window.nrows();
-        if d * d * self.used / 2 < PARALLEL_FROM {
-            symmetric_product_into(self.outer.as_mut(), Accum::Replace, window, window, alpha);
-        } else {
-            for_each_block_if(true, self.outer.as_mut(), |start, block| {
-                let width = block.ncols();
-                product_into(
-                    block.as_mut().subrows_mut(start, d - start),
-                    Accum::Replace,
-                    window.subrows(start, d - start),
-                    window.subrows(start, width).transpose(),
-                    alpha,
-                );
-            });
-        }
-        layer.absorb(&self.outer, keep, count);
-        if let Some(noise) = &mut self.noise {
-            noise.flush(layer);
-        }
-        self.used = 0;
-        self.waiting.clear();
     }
 
     /// A step with V of the new η₁: exact.
     fn exact_step<C: ErrorChunk<T>>(
         &mut self,
-        layer: &mut Layer<T>,
+        posterior: &mut MovingMean<T>,
         l: usize,
         chunks: &[C],
         blend: Blend,
@@ -327,10 +245,10 @@ impl<T: Real> LayerState<T> {
                 noise.add(chunk.error(l), chunk.error(l), chunk.sample_weights(), alpha);
             }
         }
-        self.absorb(layer);
-        layer.refactor()?;
-        let (d_pre, d_post) = (layer.d_pre(), layer.d_post());
-        let parallel = d_pre * d_post * total_samples(chunks) > PARALLEL_FROM;
+        self.hand_over(posterior);
+        posterior.factor()?;
+        let (d_post, d_pre) = (self.gradient.nrows(), self.gradient.ncols());
+        let parallel = splits_product(d_pre * d_post * total_samples(chunks));
         for_each_block_if(parallel, self.gradient.as_mut(), |start, block| {
             let width = block.ncols();
             let mut accum = Accum::Replace;
@@ -344,24 +262,30 @@ impl<T: Real> LayerState<T> {
             self.col_cov = Mat::zeros(padded(d_pre), d_pre);
         }
         if self.noise.is_some() {
-            layer.step_with_noise(&self.gradient, std::mem::take(&mut self.pull));
+            posterior.step_with_noise(&self.gradient, std::mem::take(&mut self.pull));
             if keep_col_cov {
-                layer.col_cov_into(&mut self.col_cov);
+                posterior.col_cov_into(&mut self.col_cov);
             }
             return Ok(());
         }
         let pull = std::mem::take(&mut self.pull);
         if keep_col_cov {
-            layer.step_by_inverse(&mut self.gradient, pull, &mut self.col_cov);
+            posterior.step_by_inverse(&mut self.gradient, pull, &mut self.col_cov);
         } else {
-            layer.step_by_solve(&self.gradient, pull);
+            posterior.step_by_factor(&self.gradient, pull);
         }
         Ok(())
     }
 
     /// A step with V of the last refresh.
-    fn stale_step<C: ErrorChunk<T>>(&mut self, layer: &mut Layer<T>, l: usize, chunks: &[C], blend: Blend) {
-        let (d_pre, d_post) = (layer.d_pre(), layer.d_post());
+    fn stale_step<C: ErrorChunk<T>>(
+        &mut self,
+        posterior: &mut MovingMean<T>,
+        l: usize,
+        chunks: &[C],
+        blend: Blend,
+    ) {
+        let (d_post, d_pre) = (self.gradient.nrows(), self.gradient.ncols());
         let sizes = || chunks.iter().map(ErrorChunk::n_samples);
         if !self.lifted.iter().map(Mat::ncols).eq(sizes()) {
             self.lifted = sizes().map(|n| Mat::zeros(padded(d_pre), n)).collect();
@@ -384,7 +308,7 @@ impl<T: Real> LayerState<T> {
             }
         };
         let work = chunks.iter().zip(&mut self.lifted).zip(&mut self.weighted);
-        if chunks.len() > 1 && d_pre * d_pre * chunks[0].n_samples() > PARALLEL_FROM {
+        if chunks.len() > 1 && splits_product(d_pre * d_pre * chunks[0].n_samples()) {
             chunks.par_iter().zip(&mut self.lifted).zip(&mut self.weighted).for_each(lift);
         } else {
             work.for_each(lift);
@@ -394,9 +318,9 @@ impl<T: Real> LayerState<T> {
                 noise.add(weighted, chunk.error(l), chunk.sample_weights(), T::one());
             }
         }
-        let parallel = d_pre * d_post * total_samples(chunks) > PARALLEL_FROM;
+        let parallel = splits_product(d_pre * d_post * total_samples(chunks));
         let (lifted, weighted) = (&self.lifted, &self.weighted);
-        layer.nudge(|mean| {
+        posterior.change_working_mean(|mean| {
             for_each_block_if(parallel, mean, |start, block| {
                 let width = block.ncols();
                 for (lifted, weighted) in lifted.iter().zip(weighted) {
@@ -451,12 +375,12 @@ mod tests {
         let mut expected = layer.natural();
         let mut state = LayerState::new(&layer);
         for (chunks, blend) in batches.iter().zip(BLENDS) {
-            state.record(&mut layer, 0, chunks, blend);
+            state.record(layer.moving(), 0, chunks, blend);
             let pre = chunks[0].activities().pre[0].as_ref();
             let stats = SufficientStats::of(pre, Mat::<f64>::zeros(5, 7).as_ref()).unwrap();
             expected.blend(layer.prior(), &stats, blend.rate, blend.scale).unwrap();
         }
-        state.absorb(&mut layer);
+        state.hand_over(layer.moving());
         let found = layer.natural();
         assert_relative_eq!(found.count, expected.count, max_relative = 1e-14);
         for j in 0..3 {
@@ -484,8 +408,8 @@ mod tests {
                         blend.scale,
                     )
                     .unwrap();
-                state.record(&mut layer, 0, chunks, blend);
-                state.exact_step(&mut layer, 0, chunks, blend, keep_col_cov).unwrap();
+                state.record(layer.moving(), 0, chunks, blend);
+                state.exact_step(layer.moving(), 0, chunks, blend, keep_col_cov).unwrap();
                 assert!((layer.mean() - exact.mean()).norm_max() < 1e-13);
             }
         }
@@ -497,8 +421,8 @@ mod tests {
         let mut layer = network.hidden()[0].clone();
         let mut state = LayerState::new(&layer);
         let (first, blend) = (&batches[0], BLENDS[0]);
-        state.record(&mut layer, 0, first, blend);
-        state.exact_step(&mut layer, 0, first, blend, true).unwrap();
+        state.record(layer.moving(), 0, first, blend);
+        state.exact_step(layer.moving(), 0, first, blend, true).unwrap();
 
         let mut rng = rand::rngs::ChaCha8Rng::seed_from_u64(4);
         let input = Mat::from_fn(2, 1, |_, _| rng.random_range(-2.0..2.0));
@@ -517,7 +441,7 @@ mod tests {
         let gradient = &chunks[0].errors()[0] * pre.transpose() * faer::Scale(rate * scale);
         // V of the last refresh stands for V/(1−κ): the decay of η₁ itself is left to the next refresh.
         let expected = layer.mean() + gradient * inverse * faer::Scale(1.0 - rate);
-        state.stale_step(&mut layer, 0, chunks, Blend { rate, scale });
+        state.stale_step(layer.moving(), 0, chunks, Blend { rate, scale });
         assert!((layer.mean() - expected).norm_max() < 1e-13);
     }
 
@@ -546,8 +470,8 @@ mod tests {
 
                 let error = Mat::from_fn(5, 7, |i, j| plain[(i, j)] * weights[j]);
                 let chunk = [Known { pre, error, weights: weighted.then_some(weights) }];
-                state.record(&mut layer, 0, &chunk, blend);
-                state.exact_step(&mut layer, 0, &chunk, blend, keep_col_cov).unwrap();
+                state.record(layer.moving(), 0, &chunk, blend);
+                state.exact_step(layer.moving(), 0, &chunk, blend, keep_col_cov).unwrap();
 
                 let (found, expected) = (layer.posterior().unwrap(), exact.posterior().unwrap());
                 assert!((found.mean() - expected.mean()).norm_max() < 1e-12);
@@ -565,8 +489,8 @@ mod tests {
         let mut layer = network.hidden()[0].clone();
         let mut state = LayerState::new(&layer);
         state.noise = Some(NoiseMemory::new(5));
-        state.record(&mut layer, 0, &batches[0], BLENDS[0]);
-        state.exact_step(&mut layer, 0, &batches[0], BLENDS[0], true).unwrap();
+        state.record(layer.moving(), 0, &batches[0], BLENDS[0]);
+        state.exact_step(layer.moving(), 0, &batches[0], BLENDS[0], true).unwrap();
 
         let pre = Mat::from_fn(3, 1, |i, _| [0.7, -1.2, 1.0][i]);
         let error = Mat::from_fn(5, 1, |i, _| 0.3 * i as f64 - 0.5);
@@ -585,9 +509,9 @@ mod tests {
 
         let chunk = [Known { pre, error, weights: None }];
         let blend = Blend { rate, scale };
-        state.record(&mut layer, 0, &chunk, blend);
-        state.stale_step(&mut layer, 0, &chunk, blend);
-        state.absorb(&mut layer);
+        state.record(layer.moving(), 0, &chunk, blend);
+        state.stale_step(layer.moving(), 0, &chunk, blend);
+        state.hand_over(layer.moving());
         assert!((layer.posterior().unwrap().noise().inv_scale() - expected).norm_max() < 1e-12);
     }
 }

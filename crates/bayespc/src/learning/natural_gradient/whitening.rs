@@ -16,7 +16,7 @@
 //! K  = T⁻¹ V⁰⁻¹ T⁻ᵀ diag(I, 1/β)                           the pull to the prior, which has mean 0
 //! ```
 //!
-//! Where the noise is learned, Ψ⁻¹ takes κ s w εεᵀ / (1 + h) of every sample (learning/noise_memory.rs) and, with a
+//! Where the noise is learned, Ψ⁻¹ takes κ s w εεᵀ / (1 + h) of every sample (`noise`) and, with a
 //! pull of total rate k, k M̃K diag(I, β) (M̃ − k M̃K)ᵀ.
 //!
 //! The pull is applied when enough of it has come together. Inputs are whitened once; weights go back to the
@@ -27,17 +27,17 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 
 use super::error_chunk::{ErrorChunk, total_samples};
 use super::noise::NoiseMemory;
-use super::step::{Blend, PARALLEL_FROM};
+use super::step::Blend;
 use crate::base::linalg::{Cholesky, cast, inner, mirror_lower, product_into, symmetric_product_into};
-use crate::base::parallel::for_each_block_if;
+use crate::base::parallel::{for_each_block_if, over_spans, pieces, splits_product};
 use crate::data::Dataset;
 use crate::error::Result;
-use crate::learning::finalise::{add_lower, over_spans};
-use crate::network::Layer;
+use crate::learning::finalise::add_lower;
+use crate::network::{Layer, MovingMean};
 use crate::real::Real;
 
 /// Samples whose statistics are taken in working precision before they join the sum in f64.
-const CHUNK: usize = 512;
+const SUMMED: usize = 512;
 
 /// Σ κ at which the pull to the prior is applied: the eigenvalues of K are at most 1, so that a step of the pull
 /// stays far from overshooting.
@@ -67,7 +67,7 @@ pub struct Whitening<T: Real> {
 impl<T: Real> Whitening<T> {
     /// Whiten `data` for `layer`, take the layer there, and return the inputs to train on.
     pub fn new(layer: &mut Layer<T>, data: &Dataset<'_, T>, with_noise: bool) -> Result<(Self, Mat<T>)> {
-        let (pre_pre, d) = (column_precision(layer, data)?, layer.d_pre() - 1);
+        let (pre_pre, d) = (column_precision(layer, data), layer.d_pre() - 1);
         let bias_precision = pre_pre[(d, d)];
         let centre: Vec<f64> = (0..d).map(|i| pre_pre[(i, d)] / bias_precision).collect();
         let spread = Mat::from_fn(d, d, |i, j| pre_pre[(i, j)] - bias_precision * (centre[i] * centre[j]));
@@ -85,16 +85,17 @@ impl<T: Real> Whitening<T> {
             pulled: Mat::zeros(layer.d_post(), d + 1),
             noise: with_noise.then(|| NoiseMemory::new(layer.d_post())),
         };
-        layer.set_mean(whitening.whitened(layer.mean()).as_ref());
+        let whitened = whitening.whitened(layer.mean());
+        layer.moving().set_mean(whitened.as_ref());
         let input = whitening.whiten(inverse.as_ref(), data.input());
         Ok((whitening, input))
     }
 
     /// Learn from the errors of a batch of whitened inputs.
-    pub fn step<C: ErrorChunk<T>>(&mut self, layer: &mut Layer<T>, chunks: &[C], blend: Blend) {
-        let d = layer.d_pre() - 1;
+    pub fn step<C: ErrorChunk<T>>(&mut self, posterior: &mut MovingMean<T>, chunks: &[C], blend: Blend) {
+        let (d, d_post) = (self.centre.len(), posterior.mean().nrows());
         if !self.weighted.iter().map(Mat::ncols).eq(chunks.iter().map(ErrorChunk::n_samples)) {
-            let room = |chunk: &C| Mat::zeros(layer.d_post(), chunk.n_samples());
+            let room = |chunk: &C| Mat::zeros(d_post, chunk.n_samples());
             self.weighted = chunks.iter().map(room).collect();
         }
         let alpha = blend.rate * blend.scale;
@@ -114,8 +115,7 @@ impl<T: Real> Whitening<T> {
         // Ψ⁻¹ takes the pull as well as M, and fades: its share is 1 − Π (1−κ).
         self.waiting += if self.noise.is_some() { (1.0 - self.waiting) * blend.rate } else { blend.rate };
         let mut pull = (self.waiting >= PULL_AT).then(|| std::mem::take(&mut self.waiting));
-        let samples = total_samples(chunks);
-        let parallel = d * layer.d_post() * samples > PARALLEL_FROM;
+        let parallel = splits_product(d * d_post * total_samples(chunks));
         if let Some(noise) = &mut self.noise {
             let weight =
                 |chunk: &C| chunk.sample_weights().map_or(chunk.n_samples() as f64, |w| w.iter().sum());
@@ -124,7 +124,7 @@ impl<T: Real> Whitening<T> {
                 noise.add(weighted, chunk.error(0), chunk.sample_weights(), T::one());
             }
         }
-        let mut mean = layer.working_mean_mut();
+        let mut mean = posterior.working_mean_mut();
         if let (Some(noise), Some(rate)) = (&mut self.noise, pull) {
             let (from, pull_to) = (mean.as_ref(), &self.pull);
             for_each_block_if(parallel, self.pulled.as_mut(), |start, block| {
@@ -160,24 +160,24 @@ impl<T: Real> Whitening<T> {
         }
     }
 
-    /// Hand what waits of the noise to the layer.
-    pub fn absorb_noise(&mut self, layer: &mut Layer<T>) {
+    /// Hand what waits of the noise to Ψ⁻¹ and η₄.
+    pub fn hand_over_noise(&mut self, posterior: &mut MovingMean<T>) {
         if let Some(noise) = &mut self.noise {
-            let (keep, count) = noise.flush(layer);
-            layer.absorb_count(keep, count);
+            let (keep, count) = noise.hand_over(posterior);
+            posterior.blend_count(keep, count);
         }
     }
 
     /// Take the layer back to the coordinates of the data, with the η₁ of all of it.
-    pub fn restore(&mut self, layer: &mut Layer<T>) -> Result<()> {
-        let mut mean = cast::<T, f64>(layer.working_mean());
-        let mut pulled = layer.working_mean() * &self.pull;
+    pub fn restore(&mut self, posterior: &mut MovingMean<T>) -> Result<()> {
+        let mut mean = cast::<T, f64>(posterior.working_mean());
+        let mut pulled = posterior.working_mean() * &self.pull;
         faer::zip!(&mut mean, &pulled).for_each(|faer::unzip!(m, p)| *m -= self.waiting * p.as_f64());
         if let Some(noise) = &mut self.noise {
-            learn_pull(noise, layer.working_mean_mut(), &mut pulled, self.waiting, self.bias_precision);
+            learn_pull(noise, posterior.working_mean_mut(), &mut pulled, self.waiting, self.bias_precision);
         }
-        self.absorb_noise(layer);
-        layer.replace(&self.pre_pre, self.count, self.unwhitened(mean).as_ref())
+        self.hand_over_noise(posterior);
+        posterior.set_weights(self.unwhitened(mean).as_ref(), &self.pre_pre, self.count)
     }
 
     /// M T.
@@ -250,28 +250,28 @@ fn learn_pull<T: Real>(
 }
 
 /// V⁰⁻¹ + Σ w φφᵀ.
-fn column_precision<T: Real>(layer: &Layer<T>, data: &Dataset<'_, T>) -> Result<Mat<f64>> {
+fn column_precision<T: Real>(layer: &Layer<T>, data: &Dataset<'_, T>) -> Mat<f64> {
     let d = layer.d_pre();
-    let parts = over_spans(data, |span| {
+    let parts = over_spans(data.len(), |span| {
         let mut sum = Mat::<f64>::zeros(d, d);
         let mut outer = Mat::<T>::zeros(d, d);
-        for start in span.clone().step_by(CHUNK) {
-            let n = CHUNK.min(span.end - start);
-            let phi = Mat::from_fn(d, n, |i, j| {
-                let root = data.weights().map_or(T::one(), |w| T::lit(w[start + j].sqrt()));
-                root * if i + 1 == d { T::one() } else { data.input()[(i, start + j)] }
+        for samples in pieces(span, SUMMED) {
+            let phi = Mat::from_fn(d, samples.len(), |i, j| {
+                let sample = samples.start + j;
+                let root = data.weights().map_or(T::one(), |w| T::lit(w[sample].sqrt()));
+                root * if i + 1 == d { T::one() } else { data.input()[(i, sample)] }
             });
             symmetric_product_into(outer.as_mut(), Accum::Replace, phi.as_ref(), phi.as_ref(), T::one());
             add_lower(&mut sum, &outer);
         }
-        Ok(sum)
-    })?;
+        sum
+    });
     let mut total = layer.prior().pre_pre.clone();
     for part in &parts {
         total += part;
     }
     mirror_lower(total.as_mut());
-    Ok(total)
+    total
 }
 
 /// K = T⁻¹ V⁰⁻¹ T⁻ᵀ diag(I, 1/β), where T⁻¹ = [L⁻¹ −L⁻¹c; 0 1].
@@ -343,7 +343,7 @@ mod tests {
         let gram = &spread * spread.transpose();
         assert!((0..3).all(|i| gram[(i, i)] < 1.0));
 
-        whitening.restore(&mut layer).unwrap();
+        whitening.restore(layer.moving()).unwrap();
         assert!((layer.mean() - network.hidden()[0].mean()).norm_max() < 1e-12);
         let phi = Mat::from_fn(4, N, |i, j| weights[j].sqrt() * if i == 3 { 1.0 } else { input[(i, j)] });
         let expected = &layer.prior().pre_pre + &phi * phi.transpose();
@@ -369,13 +369,13 @@ mod tests {
         let mut expected = before.clone();
         let col_cov = Cholesky::new(precision.as_ref(), "η₁").unwrap().inverse();
         for blend in [Blend { rate: 0.1, scale: 5.0 }, Blend { rate: 0.4, scale: 5.0 }] {
-            whitening.step(layer, feedback.chunks(), blend);
+            whitening.step(layer.moving(), feedback.chunks(), blend);
         }
         let pulled = &before + step(&input, &weights, &samples, errors, &col_cov, 0.1);
         expected.copy_from(&pulled);
         expected += step(&input, &weights, &samples, errors, &col_cov, 0.4);
         expected -= faer::Scale(0.5) * (&pulled * &layer.prior().pre_pre * &col_cov);
-        whitening.restore(layer).unwrap();
+        whitening.restore(layer.moving()).unwrap();
         assert!((layer.mean() - expected).norm_max() < 1e-11);
     }
 
@@ -409,9 +409,9 @@ mod tests {
         let inv_scale = inv_scale + left;
 
         for rate in [0.3, 0.4, 0.2] {
-            whitening.step(&mut layer, &chunk, Blend { rate, scale: 5.0 });
+            whitening.step(layer.moving(), &chunk, Blend { rate, scale: 5.0 });
         }
-        whitening.restore(&mut layer).unwrap();
+        whitening.restore(layer.moving()).unwrap();
         assert!((layer.mean() - mean).norm_max() < 1e-11);
         assert!((layer.posterior().unwrap().noise().inv_scale() - inv_scale).norm_max() < 1e-11);
     }

@@ -16,16 +16,16 @@ mod one_output;
 use self::one_output::OneOutput;
 use super::predictive::{Component, Covariance};
 use crate::base::linalg::cast;
+use crate::base::parallel::PASS;
 use crate::distributions::MatrixNormalWishart;
 use crate::error::Result;
 use crate::heads::ActivityPredictive;
-use crate::learning::{back_one, slopes};
-use crate::network::{Activities, CHUNK, Network, Posteriors};
+use crate::network::{Activities, Network, Posteriors, back_one, slopes};
 use crate::real::Real;
 
 /// Samples of one task: fixed, so that the number of threads cannot change a result, and few enough that what is
 /// known of them stays in a fast cache.
-const SAMPLES: usize = CHUNK / 2;
+const SAMPLES: usize = PASS / 2;
 
 /// What prediction needs of the posterior, in working precision.
 pub(super) struct Factors<T: Real> {
@@ -143,7 +143,7 @@ fn predict_chunk<T: Real>(network: &Network<T>, factors: &Factors<T>, input: Mat
         }
     }
 
-    let slopes = slopes(&activities, activation, n_hidden);
+    let slopes = slopes(&activities, activation);
     // Rows of G_l for every output, one layer at a time from the top.
     let mut feedback: Vec<Mat<T>> =
         (0..d).map(|o| Mat::from_fn(d, n, |i, _| if i == o { T::one() } else { T::zero() })).collect();

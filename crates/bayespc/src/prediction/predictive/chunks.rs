@@ -1,21 +1,10 @@
 //! Work over samples in parallel: chunks of a fixed size, put together in their order, so that the
 //! number of threads never changes a result.
 
-use std::ops::Range;
-
 use faer::Mat;
-use rayon::prelude::*;
 
-/// Samples per task: small enough to share costly rows out, large enough to pay for a task.
-const CHUNK: usize = 64;
-
-/// `work` on each chunk of 0..n, results in order.
-pub(crate) fn over_chunks<R: Send>(n: usize, work: impl Fn(Range<usize>) -> R + Sync) -> Vec<R> {
-    (0..n.div_ceil(CHUNK))
-        .into_par_iter()
-        .map(|chunk| work(chunk * CHUNK..((chunk + 1) * CHUNK).min(n)))
-        .collect()
-}
+use crate::base::parallel::CHUNK;
+pub(crate) use crate::base::parallel::over_chunks;
 
 /// The `d × n` matrix of `entry(row, sample, scratch)`, with one scratch space per chunk.
 pub(crate) fn filled<S: Default>(

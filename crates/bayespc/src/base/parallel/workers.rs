@@ -1,9 +1,8 @@
-//! Batches in fixed chunks: tasks run in parallel, their sums are collected in the samples' order, so the
-//! number of threads never changes a bit.
+//! A batch in chunks whose sums are collected in the samples' order, by workers that keep their buffers.
 
 use rayon::prelude::*;
 
-use crate::base::parallel::{CHUNK, splits_batch};
+use super::{CHUNK, splits_batch};
 
 /// Tasks whose buffers exist at the same time: bounds the memory a full batch takes.
 const GROUP: usize = 16;
@@ -11,7 +10,7 @@ const GROUP: usize = 16;
 /// Call `work(worker, first sample, samples)` for every chunk of `n` samples, and `collect` with each worker
 /// afterwards, in order. Workers are buffers: they are kept for the next batch. `n_weights` is the number of
 /// weights of the network, which decides whether threads are worth waking.
-pub(super) fn for_each_chunk<W: Send>(
+pub(crate) fn for_each_worker<W: Send>(
     workers: &mut Vec<W>,
     n: usize,
     n_weights: usize,
@@ -48,7 +47,7 @@ mod tests {
         for n in [1, 63, 64, 65, GROUP * CHUNK, GROUP * CHUNK + 1, 5000] {
             for n_weights in [1, 1_000_000] {
                 let (mut workers, mut seen) = (Vec::new(), Vec::new());
-                for_each_chunk(
+                for_each_worker(
                     &mut workers,
                     n,
                     n_weights,

@@ -1,0 +1,112 @@
+//! Settings of a network: its shape, its prior, where it starts and how its output is read.
+
+use serde::{Deserialize, Serialize};
+
+use super::activation::Activation;
+use super::init::Init;
+use crate::error::{Error, Result};
+use crate::heads::HeadSettings;
+
+/// Shape, prior and head of a network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NetworkSettings {
+    /// Widths of the hidden layers; may be empty.
+    pub hidden_layer_sizes: Vec<usize>,
+    /// f of the hidden layers. The input is never passed through it.
+    pub activation: Activation,
+    /// Where the weights start.
+    pub init: Init,
+    /// Prior of every layer.
+    pub prior: PriorSettings,
+    /// Likelihood of the target.
+    pub head: HeadSettings,
+    /// Variance of the prior z_0 ~ N(0, `input_var` · I), used only where z_0 is not clamped.
+    pub input_var: f64,
+}
+
+impl Default for NetworkSettings {
+    fn default() -> Self {
+        Self {
+            hidden_layer_sizes: vec![50, 50],
+            activation: Activation::default(),
+            init: Init::default(),
+            prior: PriorSettings::default(),
+            head: HeadSettings::default(),
+            input_var: 1.0,
+        }
+    }
+}
+
+impl NetworkSettings {
+    /// Check every setting.
+    pub fn validate(&self) -> Result<()> {
+        if let Some(l) = self.hidden_layer_sizes.iter().position(|&d| d == 0) {
+            return Err(Error::Setting {
+                name: "hidden_layer_sizes",
+                value: l as f64,
+                must_be: "a list of widths of at least 1 (the value is the index of the empty layer)",
+            });
+        }
+        if !(self.input_var.is_finite() && self.input_var > 0.0) {
+            return Err(Error::Setting {
+                name: "input_var",
+                value: self.input_var,
+                must_be: "positive and finite",
+            });
+        }
+        self.init.validate()?;
+        self.prior.validate()?;
+        self.head.validate()
+    }
+}
+
+/// Prior of every layer's weights and noise.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PriorSettings {
+    /// V⁰ = `col_var` · I: how large weights may be, relative to the layer's noise. The one setting that
+    /// matters: too wide overfits, too narrow underfits.
+    pub col_var: f64,
+    /// V⁰ of the first layer, if it differs.
+    pub input_col_var: Option<f64>,
+    /// V⁰ of the output layer, if it differs.
+    pub output_col_var: Option<f64>,
+    /// Ψ⁰ = `scale` · I.
+    pub scale: f64,
+    /// ν⁰ = d_y + `extra_dof`; above 1, so that ⟨Σ⟩ exists.
+    pub extra_dof: f64,
+}
+
+impl Default for PriorSettings {
+    /// The paper's prior.
+    fn default() -> Self {
+        Self { col_var: 10.0, input_col_var: None, output_col_var: None, scale: 1000.0, extra_dof: 2.0 }
+    }
+}
+
+impl PriorSettings {
+    /// Check every setting.
+    pub fn validate(&self) -> Result<()> {
+        let positive = |name, value: f64| {
+            if value.is_finite() && value > 0.0 {
+                Ok(())
+            } else {
+                Err(Error::Setting { name, value, must_be: "positive and finite" })
+            }
+        };
+        positive("prior.col_var", self.col_var)?;
+        positive("prior.input_col_var", self.input_col_var.unwrap_or(1.0))?;
+        positive("prior.output_col_var", self.output_col_var.unwrap_or(1.0))?;
+        positive("prior.scale", self.scale)?;
+        if self.extra_dof.is_finite() && self.extra_dof > 1.0 {
+            Ok(())
+        } else {
+            Err(Error::DegreesOfFreedom {
+                what: "the prior (prior.extra_dof)",
+                dof: self.extra_dof,
+                bound: 1.0,
+            })
+        }
+    }
+}
