@@ -1,11 +1,11 @@
 //! How far an activity may step: one over the largest curvature of the energy.
 //!
 //! ```text
-//! 1/α_l = λ_max( ⟨Σ_l⁻¹⟩ + b² [ M_{l+1}ᵀ ⟨Σ_{l+1}⁻¹⟩ M_{l+1} + τ d_{l+1} V_{l+1} ]_{without bias} ) ,   b = sup |f′|
+//! 1/α_l = λ_max( ⟨Σ_l⁻¹⟩ + b² [ M_{l+1}ᵀ ⟨Σ_{l+1}⁻¹⟩ M_{l+1} + τ d_{l+1} V_{l+1} ]_{without bias} ) ,   b = max(1, sup |f′|)
 //! ```
 //!
 //! This is the paper's "optimal α". The input has no f, so b = 1 there, and its ⟨Σ_0⁻¹⟩ is I/σ_0². Where f bends, f″ adds
-//! to the curvature; only step halving is safe against that.
+//! to the curvature: errors far beyond the weights may still raise the energy, and only step halving prevents that.
 
 use faer::{Accum, Mat, MatRef};
 
