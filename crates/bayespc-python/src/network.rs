@@ -6,7 +6,6 @@ use bayespc::data::Dataset;
 use bayespc::distributions::MatrixNormalWishart as InnerPosterior;
 use bayespc::inference::{
     Clamp, Feedback, FeedbackSettings, Parameters, RelaxationSettings, Relaxer, generate, impute,
-    layer_energies,
 };
 use bayespc::learners::{Bpc, Learner, Rule, Step};
 use bayespc::model::{Member, ModelSettings};
@@ -154,14 +153,8 @@ impl Network {
             let clamp = Clamp::missing(input, target, network.settings().input_var)?;
             let relaxer = Relaxer::new(network, &settings, clamp.free_input.is_some())?;
             let mut activities = relaxer.start(input, target, &clamp);
-            // The energy is only tracked where a tolerance asks for it.
-            let mut energy = vec![relaxer.energies(&activities, &clamp).iter().sum()];
-            let report = relaxer.relax(&mut activities, &clamp);
-            match report.energy.len() {
-                0 | 1 => energy.push(relaxer.energies(&activities, &clamp).iter().sum()),
-                _ => energy.clone_from(&report.energy),
-            }
-            let layers = layer_energies(relaxer.layers(), &activities, settings.weight_uncertainty);
+            let energy = relaxer.relax(&mut activities, &clamp).energy;
+            let layers = relaxer.layer_energies(&activities);
             Ok((activities, energy, layers))
         });
         let (activities, energy, layers) = relaxed.map_err(refused)?;

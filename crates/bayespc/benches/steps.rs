@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 use bayespc::data::Dataset;
 use bayespc::inference::RelaxationSettings;
-use bayespc::learners::{Bpc, Learner, Step};
+use bayespc::learners::{Bpc, Learner, PredictiveCoding, PredictiveCodingSettings, Step};
 use bayespc::network::{CovarianceRule, Network};
 use bayespc::training::{Silent, fit};
 use bayespc::{Mat, Method, NetworkSettings, Real, Rule, TrainingSettings};
@@ -33,12 +33,17 @@ fn learner<T: Real>(rule: Rule) -> Bpc<T> {
     Bpc::new(network.expect("the default network is valid"), rule).expect("the rules here are valid")
 }
 
+fn predictive_coding<T: Real>() -> PredictiveCoding<T> {
+    let (network, settings) = (NetworkSettings::default(), PredictiveCodingSettings::default());
+    PredictiveCoding::new(&network, &settings, 6, 1, &mut ChaCha8Rng::seed_from_u64(0))
+        .expect("the default network and settings are valid")
+}
+
 /// Every measured step starts from the same learner, a few steps into training.
-fn bench_step<T: Real>(criterion: &mut Criterion, name: &str, rule: Rule) {
+fn bench_step<T: Real>(criterion: &mut Criterion, name: &str, mut started: impl Learner<T> + Clone) {
     let (input, target) = samples::<T>(BATCH);
     let batch = Dataset::new(input.as_ref(), target.as_ref()).expect("finite samples");
     let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let mut started = learner::<T>(rule);
     let place = |index| Step { index, total: Some(1000), n_total: 320.0, full_batch: false };
     for index in 1..=5 {
         started.learn(&batch, &place(index), &mut rng).expect("a step of a sound learner");
@@ -53,10 +58,15 @@ fn bench_step<T: Real>(criterion: &mut Criterion, name: &str, rule: Rule) {
 }
 
 fn steps(criterion: &mut Criterion) {
-    bench_step::<f64>(criterion, "step/feedback/f64", Rule::default());
-    bench_step::<f32>(criterion, "step/feedback/f32", Rule::default());
-    bench_step::<f64>(criterion, "step/relaxation paper/f64", Rule::Relaxation(RelaxationSettings::paper()));
-    bench_step::<f64>(criterion, "step/relaxation tied/f64", Rule::Relaxation(RelaxationSettings::tied()));
+    let relaxation = |settings| learner::<f64>(Rule::Relaxation(settings));
+    let stale = RelaxationSettings { refresh_every: 10, ..RelaxationSettings::tied() };
+    bench_step::<f64>(criterion, "step/feedback/f64", learner(Rule::default()));
+    bench_step::<f32>(criterion, "step/feedback/f32", learner(Rule::default()));
+    bench_step::<f64>(criterion, "step/relaxation paper/f64", relaxation(RelaxationSettings::paper()));
+    bench_step::<f64>(criterion, "step/relaxation tied/f64", relaxation(RelaxationSettings::tied()));
+    bench_step::<f64>(criterion, "step/relaxation tied, refresh 10/f64", relaxation(stale));
+    bench_step::<f64>(criterion, "step/predictive coding/f64", predictive_coding());
+    bench_step::<f32>(criterion, "step/predictive coding/f32", predictive_coding());
 }
 
 fn predictors(criterion: &mut Criterion) {

@@ -268,12 +268,20 @@ pub fn cast<S: Real, T: Real>(a: MatRef<'_, S>) -> Mat<T> {
 /// The result approaches λ_max from below and is at least 0.8 λ_max, so that a gradient step of 1/λ stays
 /// below the limit 2/λ_max.
 pub fn largest_eigenvalue<T: Real>(a: MatRef<'_, T>) -> T {
-    let estimate = power_iteration(a);
+    let times_a = |v: MatRef<'_, T>, image: &mut Mat<T>| {
+        product_into(image.as_mut(), Accum::Replace, a, v, T::one());
+    };
+    let estimate = PowerIteration::new(a.nrows()).run(times_a);
+    checked_eigenvalue(a, estimate)
+}
+
+/// The estimate if it is at least 0.8 λ_max, otherwise λ_max. Power iteration may settle on another
+/// eigenvector when its start hardly meets the leading one. A factor of λI − A exists only for λ > λ_max
+/// and tells.
+pub(crate) fn checked_eigenvalue<T: Real>(a: MatRef<'_, T>, estimate: T) -> T {
     if !(estimate.is_finite() && estimate > T::zero()) {
         return estimate;
     }
-    // The iteration may settle on another eigenvector when its start hardly meets the leading one. A factor
-    // of λI − A exists only for λ > λ_max and tells.
     let bound = T::lit(1.25) * estimate;
     let gap = Mat::from_fn(a.nrows(), a.ncols(), |i, j| {
         let own = if i == j { bound } else { T::zero() };
@@ -288,26 +296,43 @@ pub fn largest_eigenvalue<T: Real>(a: MatRef<'_, T>) -> T {
         .unwrap_or(estimate)
 }
 
-fn power_iteration<T: Real>(a: MatRef<'_, T>) -> T {
-    let n = a.nrows();
-    // A start without symmetry, so that it is not orthogonal to the leading eigenvector by accident.
-    let mut v = Mat::from_fn(n, 1, |i, _| T::one() + T::lit(0.1) * T::lit(((i * 7 + 3) % 11) as f64));
-    let mut value = T::zero();
-    for _ in 0..200 {
-        let next = a * &v;
-        let norm = inner(next.as_ref(), next.as_ref()).sqrt();
-        if !(norm > T::zero()) {
-            return T::zero();
-        }
-        let estimate = norm / inner(v.as_ref(), v.as_ref()).sqrt();
-        let settled = (estimate - value).abs() <= T::lit(1e-3) * estimate;
-        value = estimate;
-        v = next * faer::Scale(T::one() / norm);
-        if settled {
-            break;
-        }
+/// Power iteration that goes on from where it stopped: of a matrix that has changed a little, the leading
+/// eigenvector is nearly known.
+#[derive(Clone, Debug)]
+pub(crate) struct PowerIteration<T: Real> {
+    vector: Mat<T>,
+    image: Mat<T>,
+}
+
+impl<T: Real> PowerIteration<T> {
+    /// A start without symmetry, so that it is not orthogonal to the leading eigenvector by accident.
+    pub fn new(n: usize) -> Self {
+        let start = |i: usize, _| T::one() + T::lit(0.1) * T::lit(((i * 7 + 3) % 11) as f64);
+        Self { vector: Mat::from_fn(n, 1, start), image: Mat::zeros(n, 1) }
     }
-    value
+
+    /// λ_max from below, where `times(v, image)` sets image ← A v; 0 if A is zero or not finite.
+    pub fn run(&mut self, mut times: impl FnMut(MatRef<'_, T>, &mut Mat<T>)) -> T {
+        let norm = |v: &Mat<T>| inner(v.as_ref(), v.as_ref()).sqrt();
+        let mut value = T::zero();
+        for _ in 0..200 {
+            times(self.vector.as_ref(), &mut self.image);
+            let length = norm(&self.image);
+            if !(length > T::zero() && length.is_finite()) {
+                return T::zero();
+            }
+            let estimate = length / norm(&self.vector);
+            let inverse = T::one() / length;
+            faer::zip!(&mut self.vector, &self.image)
+                .for_each(|faer::unzip!(v, image)| *v = inverse * *image);
+            let settled = (estimate - value).abs() <= T::lit(1e-3) * estimate;
+            value = estimate;
+            if settled {
+                break;
+            }
+        }
+        value
+    }
 }
 
 #[cfg(test)]

@@ -69,6 +69,10 @@ impl Head for Gaussian {
         }
     }
 
+    fn is_gaussian(&self) -> bool {
+        true
+    }
+
     fn density(&self, activity: ActivityPredictive) -> Result<Component> {
         let dof = if activity.dof.is_finite() { Dof::Shared(activity.dof) } else { Dof::Normal };
         Ok(Component {

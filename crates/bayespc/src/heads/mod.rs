@@ -25,7 +25,7 @@ pub use categorical::Categorical;
 pub use gaussian::Gaussian;
 pub use variance_node::VarianceNode;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::metrics;
 use crate::network::{LayerPrior, PriorSettings};
 use crate::prediction::{Component, Covariance, Predictive};
@@ -105,6 +105,11 @@ pub trait Head: Send + Sync {
         seed: MatMut<'_, f64>,
     );
 
+    /// Whether the target is the output activity plus noise of one covariance: what clamping the target as z_L asks.
+    fn is_gaussian(&self) -> bool {
+        false
+    }
+
     /// The distribution of the target, given that of the activity.
     fn density(&self, activity: ActivityPredictive) -> Result<Component>;
 
@@ -140,6 +145,18 @@ impl HeadSettings {
             Self::VarianceNode(head) => head,
             Self::Categorical(head) => head,
         }
+    }
+
+    /// `who` clamps the target as z_L, and no other head means that.
+    pub(crate) fn require_gaussian(&self, who: &'static str) -> Result<()> {
+        if self.head().is_gaussian() {
+            return Ok(());
+        }
+        let second = match self {
+            Self::Categorical(_) => "a head other than gaussian (categorical)",
+            _ => "a head other than gaussian (variance_node)",
+        };
+        Err(Error::Conflict { first: who, second })
     }
 
     /// Check the head's settings.

@@ -25,15 +25,6 @@ impl<T: Real> Clamp<T> {
         Self { free_input: None, free_output: None, input_precision: T::one() }
     }
 
-    /// Only the top clamped: unsupervised learning.
-    pub fn unsupervised(d_input: usize, n: usize, input_var: f64) -> Self {
-        Self {
-            free_input: Some(Mat::from_fn(d_input, n, |_, _| T::one())),
-            free_output: None,
-            input_precision: T::lit(1.0 / input_var),
-        }
-    }
-
     /// NaN entries free, all others clamped; infinities are errors.
     pub fn missing(input: MatRef<'_, T>, output: MatRef<'_, T>, input_var: f64) -> Result<Self> {
         if input.ncols() != output.ncols() {
@@ -49,6 +40,16 @@ impl<T: Real> Clamp<T> {
             free_output: free_entries("target", output)?,
             input_precision: T::lit(1.0 / input_var),
         })
+    }
+
+    /// The same for some of the samples.
+    pub(crate) fn columns(&self, start: usize, n: usize) -> Self {
+        let part = |mask: &Option<Mat<T>>| mask.as_ref().map(|mask| mask.subcols(start, n).to_owned());
+        Self {
+            free_input: part(&self.free_input),
+            free_output: part(&self.free_output),
+            input_precision: self.input_precision,
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Energy of the activities: precision-weighted prediction errors (paper Eq. 5, App. B).
+//! Energy of the activities: precision-weighted prediction errors (paper Eq. 5, App. B), and its gradient.
 //!
 //! ```text
 //! E(Z) = ½ Σ_l [ ε_lᵀ ⟨Σ_l⁻¹⟩ ε_l + τ d_l φ_{l−1}ᵀ V_l φ_{l−1} ] ,   ε_l = z_l − M_l φ_{l−1}
@@ -7,76 +7,117 @@
 //!
 //! The second term is what the posterior adds to plain predictive coding: it penalises presynaptic activity
 //! in directions the weights are unsure about. τ is its temperature (1 on paper). Where z_0 is free, its
-//! prior adds ½ z_0ᵀz_0/σ_0². A layer whose input is clamped may leave V out (`0 × 0`): its term is constant.
+//! prior adds ½ z_0ᵀz_0/σ_0². A layer whose input is clamped may leave V out: its term is constant.
+//!
+//! In code activities count from 0 and layers too: z_k is predicted by layer k−1 and predicts through layer k.
 
-use faer::{Accum, Mat};
+use faer::{Accum, Mat, MatRef};
 
 use super::clamp::Clamp;
-use crate::base::linalg::product_into;
-use crate::network::{Activation, Activities, Expectations};
+use crate::base::linalg::{cast, product_into, scaled_identity};
+use crate::network::{Activation, Activities};
 use crate::real::Real;
 
-/// Energy of each layer, summed over the samples.
-pub fn layer_energies<T: Real>(
-    layers: &[Expectations<T>],
-    activities: &Activities<T>,
-    temperature: f64,
-) -> Vec<f64> {
-    let n = activities.capacity();
-    (0..layers.len())
-        .map(|l| {
-            let mut columns = vec![0.0; n];
-            add_layer_energy(layers, activities, temperature, l, &mut columns);
-            columns.iter().sum()
-        })
-        .collect()
+/// ⟨Σ_l⁻¹⟩ of one layer.
+#[derive(Clone, Debug)]
+pub(crate) enum Precision<T: Real> {
+    /// p · I.
+    Scalar(T),
+    /// Any other.
+    Full(Mat<T>),
 }
 
-/// Energy of each sample, summed over the layers, the prior of a free z_0 included.
-pub fn energies<T: Real>(
-    layers: &[Expectations<T>],
-    activities: &Activities<T>,
-    clamp: &Clamp<T>,
-    temperature: f64,
-) -> Vec<f64> {
-    let mut columns = vec![0.0; activities.capacity()];
-    for l in 0..layers.len() {
-        add_layer_energy(layers, activities, temperature, l, &mut columns);
+impl<T: Real> Precision<T> {
+    /// The matrix, `d × d`.
+    pub fn to_matrix(&self, d: usize) -> Mat<T> {
+        match self {
+            Self::Scalar(p) => cast(scaled_identity(d, p.as_f64()).as_ref()),
+            Self::Full(matrix) => matrix.clone(),
+        }
     }
-    add_input_energy(activities, clamp, &mut columns);
-    columns
-}
 
-/// Add E_l of every sample.
-pub(in crate::inference) fn add_layer_energy<T: Real>(
-    layers: &[Expectations<T>],
-    activities: &Activities<T>,
-    temperature: f64,
-    l: usize,
-    columns: &mut [f64],
-) {
-    let layer = &layers[l];
-    let (pre, post) = (&activities.pre[l], &activities.post[l]);
-    let error = post - &layer.mean * pre;
-    add_quadratic(&error, &(&layer.precision * &error), 0.5, columns);
-    if layer.col_cov.nrows() > 0 && temperature > 0.0 {
-        add_quadratic(pre, &(&layer.col_cov * pre), 0.5 * temperature * post.nrows() as f64, columns);
-    }
-}
-
-/// Add ½ z_0ᵀz_0/σ_0² over the free entries of every sample.
-pub(in crate::inference) fn add_input_energy<T: Real>(
-    activities: &Activities<T>,
-    clamp: &Clamp<T>,
-    columns: &mut [f64],
-) {
-    if let Some(free) = &clamp.free_input {
-        let half = 0.5 * clamp.input_precision.as_f64();
-        for (j, column) in columns.iter_mut().enumerate() {
-            for i in 0..free.nrows() {
-                let z = (free[(i, j)] * activities.pre[0][(i, j)]).as_f64();
-                *column += half * z * z;
+    /// ⟨Σ⁻¹⟩ ε as a matrix and a factor, so that p · I needs no product; otherwise the product is in `room`.
+    pub fn weigh<'a>(&self, error: &'a Mat<T>, room: &'a mut Mat<T>) -> (&'a Mat<T>, T) {
+        match self {
+            Self::Scalar(p) => (error, *p),
+            Self::Full(matrix) => {
+                product_into(room.as_mut(), Accum::Replace, matrix.as_ref(), error.as_ref(), T::one());
+                (room, T::one())
             }
+        }
+    }
+}
+
+/// What the energy takes from the posterior of one layer beside its mean.
+#[derive(Clone, Debug)]
+pub(crate) struct LayerTerms<T: Real> {
+    /// ⟨Σ⁻¹⟩.
+    pub precision: Precision<T>,
+    /// V, if its term plays a part.
+    pub col_cov: Option<Mat<T>>,
+}
+
+/// The energy as a function of the activities.
+#[derive(Clone, Debug)]
+pub(crate) struct Energy<'a, T: Real> {
+    /// M_1 … M_L.
+    pub means: Vec<MatRef<'a, T>>,
+    /// ⟨Σ⁻¹⟩ and V of layers 1 … L.
+    pub terms: &'a [LayerTerms<T>],
+    /// f.
+    pub activation: Activation,
+    /// τ.
+    pub temperature: f64,
+}
+
+impl<T: Real> Energy<'_, T> {
+    /// L.
+    pub fn n_layers(&self) -> usize {
+        self.means.len()
+    }
+
+    /// d_0 … d_L.
+    pub fn widths(&self) -> Vec<usize> {
+        std::iter::once(self.means[0].ncols() - 1).chain(self.means.iter().map(MatRef::nrows)).collect()
+    }
+
+    /// Energy of each sample over some layers, the prior of a free z_0 included.
+    pub fn of_samples(
+        &self,
+        z: &Activities<T>,
+        clamp: &Clamp<T>,
+        layers: std::ops::Range<usize>,
+    ) -> Vec<f64> {
+        let mut columns = vec![0.0; z.capacity()];
+        for l in layers {
+            self.add_layer(z, l, &mut columns);
+        }
+        if let Some(free) = &clamp.free_input {
+            let half = 0.5 * clamp.input_precision.as_f64();
+            for (j, column) in columns.iter_mut().enumerate() {
+                for i in 0..free.nrows() {
+                    let z = (free[(i, j)] * z.pre[0][(i, j)]).as_f64();
+                    *column += half * z * z;
+                }
+            }
+        }
+        columns
+    }
+
+    /// Energy of all samples.
+    pub fn total(&self, z: &Activities<T>, clamp: &Clamp<T>) -> f64 {
+        self.of_samples(z, clamp, 0..self.n_layers()).iter().sum()
+    }
+
+    /// Add E_l of every sample.
+    pub fn add_layer(&self, z: &Activities<T>, l: usize, columns: &mut [f64]) {
+        let (pre, post, terms) = (&z.pre[l], &z.post[l], &self.terms[l]);
+        let error = post - self.means[l] * pre;
+        let mut room = Mat::zeros(post.nrows(), post.ncols());
+        let (weighted, p) = terms.precision.weigh(&error, &mut room);
+        add_quadratic(&error, weighted, 0.5 * p.as_f64(), columns);
+        if let Some(col_cov) = &terms.col_cov {
+            add_quadratic(pre, &(col_cov * pre), 0.5 * self.temperature * post.nrows() as f64, columns);
         }
     }
 }
@@ -89,130 +130,164 @@ fn add_quadratic<T: Real>(x: &Mat<T>, ax: &Mat<T>, factor: f64, columns: &mut [f
     }
 }
 
-/// Buffers for errors and gradients of one batch.
+/// Errors and gradients of one batch, in buffers that are reused. What has not changed is not computed again.
 #[derive(Clone, Debug)]
-pub(in crate::inference) struct Gradients<T: Real> {
-    /// ⟨Σ_l⁻¹⟩ ε_l, l = 1 … L.
-    weighted_errors: Vec<Mat<T>>,
+pub(crate) struct Gradients<T: Real> {
+    /// ε of every layer.
     errors: Vec<Mat<T>>,
-    /// τ d V φ − Mᵀ ⟨Σ⁻¹⟩ ε with the bias row, for φ_0 … φ_{L−1}.
+    /// ⟨Σ⁻¹⟩ ε of every layer whose precision is not p · I.
+    weighted: Vec<Mat<T>>,
+    /// τ d V φ − Mᵀ ⟨Σ⁻¹⟩ ε without the bias, for z_0 … z_{L−1}.
     upstream: Vec<Mat<T>>,
-    /// ∂E/∂z_1 … ∂E/∂z_L.
-    pub post: Vec<Mat<T>>,
-    /// ∂E/∂z_0.
-    pub input: Mat<T>,
-    /// M_1 φ_0, where the input is clamped and the first prediction never changes.
-    first_prediction: Option<Mat<T>>,
-    /// p of every layer whose ⟨Σ⁻¹⟩ is p · I.
-    scalar_precision: Vec<Option<T>>,
+    /// ∂E/∂z_0 … ∂E/∂z_L.
+    gradients: Vec<Mat<T>>,
+    /// Layers whose error is not that of the activities as they are, or has not been weighed.
+    stale: Vec<bool>,
+    unweighed: Vec<bool>,
+    /// Activities z_0 … z_L that have left the place the known predictions start from.
+    moved: Vec<bool>,
 }
 
 impl<T: Real> Gradients<T> {
-    pub fn new(layers: &[Expectations<T>], activities: &Activities<T>, input_is_clamped: bool) -> Self {
-        let like = |m: &Mat<T>| Mat::zeros(m.nrows(), m.ncols());
+    /// Room for `n` samples of a network with widths d_0 … d_L.
+    pub fn new(widths: &[usize], n: usize) -> Self {
+        let zeros = |widths: &[usize]| -> Vec<Mat<T>> { widths.iter().map(|&d| Mat::zeros(d, n)).collect() };
         Self {
-            first_prediction: input_is_clamped.then(|| &layers[0].mean * &activities.pre[0]),
-            scalar_precision: layers.iter().map(|layer| scalar_of(&layer.precision)).collect(),
-            weighted_errors: activities.post.iter().map(like).collect(),
-            errors: activities.post.iter().map(like).collect(),
-            upstream: activities.pre.iter().map(like).collect(),
-            post: activities.post.iter().map(like).collect(),
-            input: Mat::zeros(activities.pre[0].nrows() - 1, activities.pre[0].ncols()),
+            errors: zeros(&widths[1..]),
+            weighted: zeros(&widths[1..]),
+            upstream: zeros(&widths[..widths.len() - 1]),
+            gradients: zeros(widths),
+            stale: vec![true; widths.len() - 1],
+            unweighed: vec![true; widths.len() - 1],
+            moved: vec![true; widths.len()],
         }
     }
 
-    /// ε_l and ⟨Σ_l⁻¹⟩ ε_l of `layers[l]`.
-    pub fn update_error(&mut self, layers: &[Expectations<T>], activities: &Activities<T>, l: usize) {
-        let error = &mut self.errors[l];
-        match &self.first_prediction {
-            Some(prediction) if l == 0 => {
-                faer::zip!(&mut *error, &activities.post[0], prediction)
-                    .for_each(|faer::unzip!(error, z, prediction)| *error = *z - *prediction);
+    /// No activity has moved: the known predictions M φ are those of every layer.
+    pub fn begin(&mut self) {
+        self.stale.fill(true);
+        self.moved.fill(false);
+    }
+
+    /// z_k has moved.
+    pub fn mark_moved(&mut self, k: usize) {
+        self.moved[k] = true;
+        let last = self.stale.len().min(k + 1);
+        self.stale[k.saturating_sub(1)..last].fill(true);
+    }
+
+    /// ε of layer `l`, as it was updated last.
+    pub fn error(&self, l: usize) -> &Mat<T> {
+        &self.errors[l]
+    }
+
+    /// The same, to weigh its samples.
+    pub fn error_mut(&mut self, l: usize) -> &mut Mat<T> {
+        &mut self.errors[l]
+    }
+
+    /// ∂E/∂z_k, as it was updated last.
+    pub fn gradient(&self, k: usize) -> &Mat<T> {
+        &self.gradients[k]
+    }
+
+    /// ∂E/∂z_0, and ∂E/∂z_1 … ∂E/∂z_L.
+    pub fn into_parts(mut self) -> (Mat<T>, Vec<Mat<T>>) {
+        let post = self.gradients.split_off(1);
+        (self.gradients.swap_remove(0), post)
+    }
+
+    /// The first layer that has an error at all, or L.
+    pub fn first_error(&self) -> usize {
+        let is_zero = |m: &Mat<T>| (0..m.ncols()).all(|j| m.col_as_slice(j).iter().all(|x| *x == T::zero()));
+        self.errors.iter().position(|error| !is_zero(error)).unwrap_or(self.errors.len())
+    }
+
+    /// Bring ε of these layers up to date. `predictions` has M φ of the layers whose φ has not moved.
+    pub fn update_errors(
+        &mut self,
+        energy: &Energy<'_, T>,
+        z: &Activities<T>,
+        predictions: &[Mat<T>],
+        layers: std::ops::Range<usize>,
+    ) {
+        for l in layers {
+            if !self.stale[l] {
+                continue;
             }
-            _ => {
-                error.copy_from(&activities.post[l]);
-                let (mean, pre) = (layers[l].mean.as_ref(), activities.pre[l].as_ref());
-                product_into(error.as_mut(), Accum::Add, mean, pre, -T::one());
+            (self.stale[l], self.unweighed[l]) = (false, true);
+            let (error, post) = (&mut self.errors[l], &z.post[l]);
+            if self.moved[l] {
+                product_into(error.as_mut(), Accum::Replace, energy.means[l], z.pre[l].as_ref(), T::one());
+            } else {
+                error.copy_from(&predictions[l]);
+            }
+            for j in 0..post.ncols() {
+                for (e, z) in error.col_as_slice_mut(j).iter_mut().zip(post.col_as_slice(j)) {
+                    *e = *z - *e;
+                }
             }
         }
-        let weighted = &mut self.weighted_errors[l];
-        if let Some(p) = self.scalar_precision[l] {
-            faer::zip!(weighted, &*error).for_each(|faer::unzip!(w, error)| *w = p * *error);
+    }
+
+    /// ∂E/∂z_k from errors that are up to date; zero where z_k is clamped.
+    pub fn update_gradient(&mut self, energy: &Energy<'_, T>, z: &Activities<T>, clamp: &Clamp<T>, k: usize) {
+        let top = energy.n_layers();
+        let gradient = &mut self.gradients[k];
+        if k < top {
+            let terms = &energy.terms[k];
+            let (error, p) = weighed(terms, &self.errors[k], &mut self.weighted[k], &mut self.unweighed[k]);
+            let d = gradient.nrows();
+            let upstream = &mut self.upstream[k];
+            let back = energy.means[k].subcols(0, d).transpose();
+            product_into(upstream.as_mut(), Accum::Replace, back, error.as_ref(), -p);
+            if let Some(col_cov) = &terms.col_cov {
+                let factor = T::lit(energy.temperature * energy.means[k].nrows() as f64);
+                let (col_cov, pre) = (col_cov.subrows(0, d), z.pre[k].as_ref());
+                product_into(upstream.as_mut(), Accum::Add, col_cov, pre, factor);
+            }
+        }
+        if k == 0 {
+            let pre = z.pre[0].subrows(0, gradient.nrows());
+            faer::zip!(&mut *gradient, &self.upstream[0], pre)
+                .for_each(|faer::unzip!(g, up, z)| *g = *up + clamp.input_precision * *z);
         } else {
-            let precision = layers[l].precision.as_ref();
-            product_into(weighted.as_mut(), Accum::Replace, precision, error.as_ref(), T::one());
+            let below = k - 1;
+            let (weighted, unweighed) = (&mut self.weighted[below], &mut self.unweighed[below]);
+            let (own, p) = weighed(&energy.terms[below], &self.errors[below], weighted, unweighed);
+            if k < top {
+                energy.activation.derivative_into(z.post[below].as_ref(), gradient.as_mut());
+                for j in 0..gradient.ncols() {
+                    let from = own.col_as_slice(j).iter().zip(self.upstream[k].col_as_slice(j));
+                    for (g, (own, up)) in gradient.col_as_slice_mut(j).iter_mut().zip(from) {
+                        *g = p * *own + *g * *up;
+                    }
+                }
+            } else {
+                faer::zip!(&mut *gradient, own).for_each(|faer::unzip!(g, own)| *g = p * *own);
+            }
         }
-    }
-
-    /// ∂E/∂φ_l into `upstream[l]`, from the error of `layers[l]` above it.
-    fn update_upstream(
-        &mut self,
-        layers: &[Expectations<T>],
-        activities: &Activities<T>,
-        temperature: f64,
-        l: usize,
-    ) {
-        let layer = &layers[l];
-        let upstream = &mut self.upstream[l];
-        product_into(
-            upstream.as_mut(),
-            Accum::Replace,
-            layer.mean.transpose(),
-            self.weighted_errors[l].as_ref(),
-            -T::one(),
-        );
-        if layer.col_cov.nrows() > 0 && temperature > 0.0 {
-            let factor = T::lit(temperature * layer.mean.nrows() as f64);
-            product_into(
-                upstream.as_mut(),
-                Accum::Add,
-                layer.col_cov.as_ref(),
-                activities.pre[l].as_ref(),
-                factor,
-            );
+        let free = match k {
+            0 => &clamp.free_input,
+            _ if k == top => &clamp.free_output,
+            _ => return,
+        };
+        match free {
+            Some(free) => faer::zip!(gradient, free).for_each(|faer::unzip!(g, free)| *g *= *free),
+            None => gradient.fill(T::zero()),
         }
-    }
-
-    /// ∂E/∂z of the activity `post[l]`, given up-to-date errors of its two layers.
-    pub fn update_post(
-        &mut self,
-        layers: &[Expectations<T>],
-        activities: &Activities<T>,
-        activation: Activation,
-        temperature: f64,
-        l: usize,
-    ) {
-        if l + 1 < layers.len() {
-            self.update_upstream(layers, activities, temperature, l + 1);
-            let d = self.post[l].nrows();
-            activation.derivative_into(activities.post[l].as_ref(), self.post[l].as_mut());
-            faer::zip!(&mut self.post[l], self.upstream[l + 1].subrows(0, d), &self.weighted_errors[l])
-                .for_each(|faer::unzip!(g, up, own)| *g = *own + *g * *up);
-        } else {
-            self.post[l].copy_from(&self.weighted_errors[l]);
-        }
-    }
-
-    /// ∂E/∂z_0: the identity below, its prior, and the first layer above.
-    pub fn update_input(
-        &mut self,
-        layers: &[Expectations<T>],
-        activities: &Activities<T>,
-        clamp: &Clamp<T>,
-        temperature: f64,
-    ) {
-        self.update_upstream(layers, activities, temperature, 0);
-        let d = self.input.nrows();
-        faer::zip!(&mut self.input, self.upstream[0].subrows(0, d), activities.pre[0].subrows(0, d))
-            .for_each(|faer::unzip!(g, up, z)| *g = *up + clamp.input_precision * *z);
     }
 }
 
-/// p if the matrix is p · I.
-fn scalar_of<T: Real>(matrix: &Mat<T>) -> Option<T> {
-    let p = matrix[(0, 0)];
-    let is_scalar = (0..matrix.ncols()).all(|j| {
-        matrix.col_as_slice(j).iter().enumerate().all(|(i, x)| *x == if i == j { p } else { T::zero() })
-    });
-    is_scalar.then_some(p)
+/// ⟨Σ⁻¹⟩ ε as a matrix and a factor, multiplied out once for each error.
+fn weighed<'a, T: Real>(
+    terms: &LayerTerms<T>,
+    error: &'a Mat<T>,
+    weighted: &'a mut Mat<T>,
+    unweighed: &mut bool,
+) -> (&'a Mat<T>, T) {
+    match terms.precision {
+        Precision::Full(_) if !std::mem::replace(unweighed, false) => (weighted, T::one()),
+        _ => terms.precision.weigh(error, weighted),
+    }
 }

@@ -1,4 +1,4 @@
-//! The network as a generative model: drawing from it top to bottom, and filling in what is missing.
+//! The network as a generative model: drawing from it, z_0 first and z_L last, and filling in what is missing.
 //!
 //! ```text
 //! generate   z_0 ~ N(0, σ_0² I) ,   z_l ~ N(W_l φ_{l−1}, Σ_l) ,   y from the head
@@ -12,12 +12,11 @@ use rand::Rng;
 use rayon::prelude::*;
 
 use super::clamp::Clamp;
-
 use super::relaxation::{ActivityOptimiser, RelaxationReport, RelaxationSettings, Relaxer, Sweep};
 use crate::base::linalg::{Cholesky, cast};
 use crate::base::random::standard_normal;
 use crate::error::{Error, Result};
-use crate::network::{Activities, Network};
+use crate::network::{Activities, Expectations, Network};
 use crate::prediction::Predictive;
 use crate::real::Real;
 
@@ -37,6 +36,7 @@ pub fn generate<T: Real>(
     parameters: Parameters,
     rng: &mut dyn Rng,
 ) -> Result<(Mat<f64>, Mat<f64>)> {
+    network.settings().head.require_gaussian("generate")?;
     let point = match parameters {
         Parameters::Mean => network.mean_network()?,
         Parameters::Draw => network.draw(&network.posteriors()?, rng)?,
@@ -73,6 +73,7 @@ pub fn impute<T: Real>(
     target: MatRef<'_, T>,
     weight_uncertainty: f64,
 ) -> Result<Imputed<T>> {
+    network.settings().head.require_gaussian("impute")?;
     crate::network::check_input(input, network.d_input())?;
     if target.nrows() != network.n_targets() {
         return Err(Error::Shape {
@@ -123,6 +124,7 @@ type Settled = (Vec<f64>, Vec<f64>);
 struct Newton<'a, T: Real> {
     network: &'a Network<T>,
     relaxer: &'a Relaxer<T>,
+    layers: Vec<Expectations<T>>,
     /// M_lᵀ⟨Σ_l⁻¹⟩ without the bias row.
     back: Vec<Mat<f64>>,
     /// M_lᵀ⟨Σ_l⁻¹⟩M_l + τ d_l V_l without the bias.
@@ -134,7 +136,8 @@ impl<'a, T: Real> Newton<'a, T> {
     fn new(network: &'a Network<T>, relaxer: &'a Relaxer<T>, temperature: f64) -> Self {
         let mut back = Vec::new();
         let mut curvature = Vec::new();
-        for layer in relaxer.layers() {
+        let layers = relaxer.layers();
+        for layer in &layers {
             let mean: Mat<f64> = cast(layer.mean.as_ref());
             let d = mean.ncols() - 1;
             let weights = mean.subcols(0, d);
@@ -156,7 +159,7 @@ impl<'a, T: Real> Newton<'a, T> {
                 Some(offset)
             })
             .collect();
-        Self { network, relaxer, back, curvature, offsets }
+        Self { network, relaxer, layers, back, curvature, offsets }
     }
 
     /// Values and variances of z_0 … z_L of sample `j`, stacked.
@@ -165,12 +168,7 @@ impl<'a, T: Real> Newton<'a, T> {
             pre: activities.pre.iter().map(|m| m.subcols(j, 1).to_owned()).collect(),
             post: activities.post.iter().map(|m| m.subcols(j, 1).to_owned()).collect(),
         };
-        let pick = |mask: &Option<Mat<T>>| mask.as_ref().map(|m| m.subcols(j, 1).to_owned());
-        let clamp = Clamp {
-            free_input: pick(&clamp.free_input),
-            free_output: pick(&clamp.free_output),
-            input_precision: clamp.input_precision,
-        };
+        let clamp = clamp.columns(j, 1);
         let free = self.free_entries(&clamp);
         let mut energy = self.relaxer.energies(&sample, &clamp)[0];
         let mut factor = self.hessian(&sample, &clamp, &free)?;
@@ -275,7 +273,7 @@ impl<'a, T: Real> Newton<'a, T> {
                     whole[(above + k, below + i)] = cross;
                 }
             }
-            let precision = &self.relaxer.layers()[l].precision;
+            let precision = &self.layers[l].precision;
             for i in 0..widths[l + 1] {
                 for k in 0..widths[l + 1] {
                     whole[(above + i, above + k)] += precision[(i, k)].as_f64();

@@ -7,11 +7,10 @@ mod generative;
 mod relaxation;
 
 pub use clamp::Clamp;
-pub use energy::{energies, layer_energies};
 pub use feedback::{Feedback, FeedbackChunk, FeedbackSettings};
 pub use generative::{Imputed, Parameters, generate, impute};
-pub(crate) use relaxation::RelaxedBatch;
 pub use relaxation::{
     ActivityOptimiser, HiddenPrecision, Presynaptic, RelaxationReport, RelaxationSettings, Relaxer, Stop,
     Sweep,
 };
+pub(crate) use relaxation::{RelaxedBatch, RelaxedChunk, RelaxingLayers};

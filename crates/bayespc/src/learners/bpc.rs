@@ -7,15 +7,15 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::{Learner, Step};
-use crate::base::parallel::{join_if, over_chunks, splits_batch};
+use crate::base::parallel::{CHUNK, for_each_worker, join_if, splits_batch};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::heads::Head;
 use crate::inference::{
-    Clamp, Feedback, FeedbackSettings, Presynaptic, RelaxationSettings, RelaxedBatch, Relaxer,
+    Clamp, Feedback, FeedbackSettings, RelaxationSettings, RelaxedBatch, RelaxedChunk, RelaxingLayers,
 };
 use crate::learning::{self, Blend, ErrorChunk, FreeEnergy, Hebbian, NaturalGradient};
-use crate::network::{Network, PointNetwork};
+use crate::network::{Network, NetworkSettings, PointNetwork};
 use crate::prediction::{self, Method, Predictive};
 use crate::real::Real;
 
@@ -61,12 +61,7 @@ impl<T: Real> Bpc<T> {
     pub fn new(mut network: Network<T>, rule: Rule) -> Result<Self> {
         rule.validate()?;
         if matches!(rule, Rule::Relaxation(_)) {
-            if network.output().blocks().len() != 1 {
-                return Err(Error::Conflict {
-                    first: "rule = relaxation",
-                    second: "a head other than gaussian",
-                });
-            }
+            network.settings().head.require_gaussian("rule = relaxation")?;
             network.set_hidden_noise(true);
         }
         Ok(Self {
@@ -204,7 +199,8 @@ impl<T: Real> Bpc<T> {
             hebbian.clear_output();
             if let Some(response) = relaxed.response() {
                 for chunk in relaxed.chunks() {
-                    hebbian.accumulate_output(chunk.seen(), response, chunk.first(), chunk.sample_weights());
+                    let weights = chunk.sample_weights();
+                    hebbian.accumulate_output(chunk.activities(), response, chunk.first(), weights);
                 }
             }
             hebbian.blend_output(output, rate, scale)
@@ -226,35 +222,29 @@ impl<T: Real> Bpc<T> {
     ) -> Result<f64> {
         self.natural_gradient.settle(&mut self.network)?;
         self.relaxed.forget();
-        let relaxer = Relaxer::new(&self.network, settings, batch.has_missing())?;
-        let input_var = self.network.settings().input_var;
-        let chunks = over_chunks(batch.len(), |samples| -> Result<_> {
-            let (start, n) = (samples.start, samples.len());
-            let (input, target) = (batch.input().subcols(start, n), batch.target().subcols(start, n));
-            let clamp = if batch.has_missing() {
-                Clamp::missing(input, target, input_var)?
-            } else {
-                Clamp::supervised()
-            };
-            let mut activities = relaxer.start(input, target, &clamp);
-            let square = relaxer.squared_output_error(&activities);
-            let forward = (settings.presynaptic == Presynaptic::Forward).then(|| activities.pre.clone());
-            relaxer.relax_unwatched(&mut activities, &clamp);
-            if let Some(mut forward) = forward {
-                // A free input has no forward value; its inferred one is the input.
-                forward[0].copy_from(&activities.pre[0]);
-                activities.pre = forward;
-            }
-            Ok((samples, activities, square))
-        });
-        self.hebbian.clear();
+        let layers = RelaxingLayers::new(&self.network, settings, batch.has_missing())?;
+        let &NetworkSettings { activation, input_var, .. } = self.network.settings();
+        let clamp = if batch.has_missing() {
+            Clamp::missing(batch.input(), batch.target(), input_var)?
+        } else {
+            Clamp::supervised()
+        };
+        let relaxation = layers.relaxation(self.network.means(), activation, settings);
+        let ones = Mat::from_fn(1, CHUNK, |_, _| 1.0);
         let mut square = 0.0;
-        for chunk in chunks {
-            let (samples, activities, chunk_square) = chunk?;
-            let ones = Mat::from_fn(1, samples.len(), |_, _| 1.0);
-            self.hebbian.accumulate(&activities, ones.as_ref(), batch.weights().map(|w| &w[samples]));
-            square += chunk_square;
-        }
+        self.hebbian.clear();
+        for_each_worker(
+            self.relaxed.chunks_mut(),
+            batch.len(),
+            self.network.n_weights() * settings.steps.max(1),
+            || RelaxedChunk::new(&relaxation, 0),
+            |chunk, first, n| chunk.infer(&relaxation, batch, &clamp, first, n),
+            |chunk| {
+                let (activities, weights) = (chunk.activities(), chunk.sample_weights());
+                self.hebbian.accumulate(activities, ones.subcols(0, activities.capacity()), weights);
+                square += chunk.squared_errors().iter().sum::<f64>();
+            },
+        );
         // On the full batch the update is exact: η = η⁰ + T.
         let rate = if step.full_batch { 1.0 } else { settings.schedule.rate(step.index, step.total) };
         let scale = if settings.scale_batches { step.n_total / batch.total_weight() } else { 1.0 };

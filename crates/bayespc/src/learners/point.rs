@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use crate::base::linalg::cast;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::heads::HeadSettings;
 use crate::network::{NetworkSettings, PointNetwork, check_input};
 use crate::prediction::Predictive;
 use crate::real::Real;
@@ -44,12 +43,7 @@ pub(super) fn start<T: Real>(
     rng: &mut dyn Rng,
 ) -> Result<PointNetwork<T>> {
     settings.validate()?;
-    if !matches!(settings.head, HeadSettings::Gaussian(_)) {
-        return Err(Error::Conflict {
-            first: "a learner by gradient descent",
-            second: "a head other than gaussian",
-        });
-    }
+    settings.head.require_gaussian("a learner by gradient descent")?;
     for (what, width) in [("the input (no features)", d_input), ("the target (no columns)", n_targets)] {
         if width == 0 {
             return Err(Error::Empty { what });

@@ -19,8 +19,11 @@ use crate::base::linalg::product_into;
 use crate::base::parallel::{for_each_worker, splits_batch};
 use crate::data::Dataset;
 use crate::error::Result;
-use crate::inference::{ActivityOptimiser, Clamp, HiddenPrecision, RelaxationSettings, Relaxer, Sweep};
-use crate::network::{Activities, Expectations, NetworkSettings, PointNetwork};
+use crate::inference::{
+    ActivityOptimiser, Clamp, Presynaptic, RelaxationSettings, RelaxedChunk, RelaxingLayers, Sweep,
+};
+use crate::learning::ErrorChunk;
+use crate::network::{NetworkSettings, PointNetwork};
 use crate::optim::{Descent, Optimiser};
 use crate::prediction::{Method, Predictive};
 use crate::real::Real;
@@ -73,7 +76,7 @@ impl PredictiveCodingSettings {
         self.relaxation().validate()
     }
 
-    /// The same as settings of the relaxation rule: no weight uncertainty, precisions as they are.
+    /// The same as settings of the relaxation rule, whose precisions are not asked.
     fn relaxation(&self) -> RelaxationSettings {
         RelaxationSettings {
             steps: self.inference_steps,
@@ -81,7 +84,7 @@ impl PredictiveCodingSettings {
             optimiser: self.activity_optimiser,
             sweep: Sweep::Simultaneous,
             halve_steps: false,
-            hidden_precision: HiddenPrecision::Learned,
+            presynaptic: Presynaptic::Relaxed,
             weight_uncertainty: 0.0,
             ..RelaxationSettings::paper()
         }
@@ -92,18 +95,20 @@ impl PredictiveCodingSettings {
 #[derive(Clone, Debug)]
 pub struct PredictiveCoding<T: Real> {
     settings: PredictiveCodingSettings,
+    relaxation: RelaxationSettings,
     network: PointNetwork<T>,
+    layers: RelaxingLayers<T>,
     gradients: Vec<Mat<T>>,
     squared_error: f64,
     workers: Vec<Worker<T>>,
     descent: Descent<T>,
 }
 
-/// Sums of one chunk of samples.
+/// One chunk of samples and its share of the gradients.
 #[derive(Clone, Debug)]
 struct Worker<T: Real> {
+    chunk: RelaxedChunk<T>,
     gradients: Vec<Mat<T>>,
-    squared_error: f64,
 }
 
 impl<T: Real> PredictiveCoding<T> {
@@ -124,6 +129,8 @@ impl<T: Real> PredictiveCoding<T> {
             workers: Vec::new(),
             descent: Descent::new(settings.optimiser, network.weights.iter().map(Mat::shape))?,
             settings: settings.clone(),
+            relaxation: settings.relaxation(),
+            layers: RelaxingLayers::of_unit_precision(network.weights.len()),
             network,
         })
     }
@@ -136,84 +143,51 @@ impl<T: Real> PredictiveCoding<T> {
     /// ∂E/∂W_1 … ∂E/∂W_L of a batch, at its relaxed activities.
     pub fn gradients(&mut self, batch: &Dataset<'_, T>) -> Result<&[Mat<T>]> {
         point::check_batch(&self.network, batch)?;
-        let relaxer = self.relaxer()?;
+        let (weights, activation) = (&self.network.weights, self.network.activation);
+        let means: Vec<MatRef<'_, T>> = weights.iter().map(Mat::as_ref).collect();
+        self.layers.bound_steps(&means, activation, &self.relaxation, None, true);
+        let relaxation = self.layers.relaxation(means, activation, &self.relaxation);
+        let (clamp, total) = (Clamp::supervised(), batch.total_weight());
         for gradient in &mut self.gradients {
             gradient.fill(T::zero());
         }
         self.squared_error = 0.0;
-        let weights = &self.network.weights;
         for_each_worker(
             &mut self.workers,
             batch.len(),
-            self.network.n_weights(),
-            || Worker { gradients: zeros_like(weights), squared_error: 0.0 },
-            |worker, start, n| worker.run(&relaxer, batch, start, n),
+            self.network.n_weights() * self.settings.inference_steps.max(1),
+            || Worker { chunk: RelaxedChunk::new(&relaxation, 0), gradients: zeros_like(weights) },
+            |worker, first, n| {
+                worker.chunk.infer(&relaxation, batch, &clamp, first, n);
+                worker.chunk.settle_errors(&relaxation);
+                worker.update_gradients(total);
+            },
             |worker| {
                 add(&mut self.gradients, &worker.gradients);
-                self.squared_error += worker.squared_error;
+                self.squared_error += worker.squared_error();
             },
         );
         Ok(&self.gradients)
     }
-
-    /// The energy with unit precisions and certain weights.
-    fn relaxer(&self) -> Result<Relaxer<T>> {
-        let layers = self.network.weights.iter().map(|weights| Expectations {
-            mean: weights.clone(),
-            precision: Mat::identity(weights.nrows(), weights.nrows()),
-            col_cov: Mat::new(),
-        });
-        // The input is clamped, so the variance of its prior is never used.
-        Relaxer::from_expectations(
-            layers.collect(),
-            self.network.activation,
-            &self.settings.relaxation(),
-            1.0,
-        )
-    }
 }
 
 impl<T: Real> Worker<T> {
-    fn run(&mut self, relaxer: &Relaxer<T>, batch: &Dataset<'_, T>, start: usize, n: usize) {
-        let clamp = Clamp::supervised();
-        let (input, target) = (batch.input().subcols(start, n), batch.target().subcols(start, n));
-        let mut activities = relaxer.start(input, target, &clamp);
-        let weight = |j: usize| batch.weights().map_or(1.0, |w| w[start + j]);
-        let top = relaxer.layers().len() - 1;
-        let error = errors(relaxer, &activities, top);
-        self.squared_error = (0..n)
-            .map(|j| {
-                let squares = error.col_as_slice(j).iter().map(|e| e.as_f64() * e.as_f64());
-                weight(j) * squares.sum::<f64>()
-            })
-            .sum();
-        relaxer.relax_unwatched(&mut activities, &clamp);
-        let total = batch.total_weight();
+    /// − Σ_j w_j ε_lj φ_{l−1,j}ᵀ / `total`; the errors have their weights already.
+    fn update_gradients(&mut self, total: f64) {
         for (l, gradient) in self.gradients.iter_mut().enumerate() {
-            let mut error = errors(relaxer, &activities, l);
-            for j in 0..n {
-                let share = T::lit(weight(j) / total);
-                error.col_as_slice_mut(j).iter_mut().for_each(|e| *e = share * *e);
-            }
-            product_into(
-                gradient.as_mut(),
-                Accum::Replace,
-                error.as_ref(),
-                activities.pre[l].transpose(),
-                -T::one(),
-            );
+            let (error, pre) = (self.chunk.error(l).as_ref(), self.chunk.presynaptic(l).transpose());
+            product_into(gradient.as_mut(), Accum::Replace, error, pre, T::lit(-1.0 / total));
         }
     }
-}
 
-/// ε_l = z_l − W_l φ_{l−1}: the product first and as the forward pass has it, so that an activity that has
-/// not moved has no error at all.
-fn errors<T: Real>(relaxer: &Relaxer<T>, activities: &Activities<T>, l: usize) -> Mat<T> {
-    let (pre, post) = (&activities.pre[l], &activities.post[l]);
-    let mut error = Mat::zeros(post.nrows(), post.ncols());
-    product_into(error.as_mut(), Accum::Replace, relaxer.layers()[l].mean.as_ref(), pre.as_ref(), T::one());
-    faer::zip!(&mut error, post).for_each(|faer::unzip!(e, z)| *e = *z - *e);
-    error
+    /// Σ_j w_j ‖y_j − ẑ_j‖².
+    fn squared_error(&self) -> f64 {
+        let squares = self.chunk.squared_errors().iter();
+        match self.chunk.sample_weights() {
+            None => squares.sum(),
+            Some(weights) => squares.zip(weights).map(|(square, weight)| weight * square).sum(),
+        }
+    }
 }
 
 impl<T: Real> Learner<T> for PredictiveCoding<T> {

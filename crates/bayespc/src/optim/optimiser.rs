@@ -74,29 +74,81 @@ impl Optimiser {
     }
 }
 
+/// What an optimiser remembers of one parameter matrix: nothing, a velocity, or two moments.
+#[derive(Clone, Debug)]
+pub(crate) struct Moments<T: Real> {
+    first: Mat<T>,
+    second: Mat<T>,
+}
+
+impl<T: Real> Moments<T> {
+    /// Memory of a matrix of this shape that has not moved yet.
+    pub fn new(optimiser: Optimiser, rows: usize, columns: usize) -> Self {
+        let (needs_first, needs_second) = match optimiser {
+            Optimiser::Sgd { momentum, .. } => (momentum > 0.0, false),
+            Optimiser::Adam { .. } | Optimiser::AdamW { .. } => (true, true),
+        };
+        let room = |needed: bool| if needed { Mat::zeros(rows, columns) } else { Mat::new() };
+        Self { first: room(needs_first), second: room(needs_second) }
+    }
+
+    /// Forget every step.
+    pub fn clear(&mut self) {
+        self.first.fill(T::zero());
+        self.second.fill(T::zero());
+    }
+
+    /// Step t = 1, 2, … down the gradient. Rows below those of the gradient stay as they are.
+    pub fn step(&mut self, optimiser: Optimiser, t: u64, parameters: &mut Mat<T>, gradient: &Mat<T>) {
+        debug_assert_eq!(parameters.ncols(), gradient.ncols());
+        let Self { first, second } = self;
+        // Columns are contiguous: on slices the compiler can vectorise.
+        match optimiser {
+            Optimiser::Sgd { rate, momentum } => {
+                let (rate, mu) = (T::lit(rate), T::lit(momentum));
+                for j in 0..parameters.ncols() {
+                    let (theta, g) = (parameters.col_as_slice_mut(j), gradient.col_as_slice(j));
+                    if momentum > 0.0 {
+                        sgd::step(theta, g, first.col_as_slice_mut(j), rate, mu);
+                    } else {
+                        sgd::plain_step(theta, g, rate);
+                    }
+                }
+            }
+            Optimiser::Adam { .. } | Optimiser::AdamW { .. } => {
+                let weight_decay = match optimiser {
+                    Optimiser::AdamW { weight_decay, .. } => weight_decay,
+                    _ => 0.0,
+                };
+                let factors = adam::Factors::new(optimiser.rate(), weight_decay, t);
+                for j in 0..parameters.ncols() {
+                    adam::step(
+                        parameters.col_as_slice_mut(j),
+                        gradient.col_as_slice(j),
+                        first.col_as_slice_mut(j),
+                        second.col_as_slice_mut(j),
+                        factors,
+                    );
+                }
+            }
+        }
+    }
+}
+
 /// A descent under way: an optimiser and what it remembers of every parameter matrix.
 #[derive(Clone, Debug)]
 pub struct Descent<T: Real> {
     optimiser: Optimiser,
     steps: u64,
-    first: Vec<Mat<T>>,
-    second: Vec<Mat<T>>,
+    moments: Vec<Moments<T>>,
 }
 
 impl<T: Real> Descent<T> {
     /// Start a descent over matrices of these shapes (rows, columns).
     pub fn new(optimiser: Optimiser, shapes: impl IntoIterator<Item = (usize, usize)>) -> Result<Self> {
         optimiser.validate()?;
-        let (needs_first, needs_second) = match optimiser {
-            Optimiser::Sgd { momentum, .. } => (momentum > 0.0, false),
-            Optimiser::Adam { .. } | Optimiser::AdamW { .. } => (true, true),
-        };
-        let room = |needed: bool, (rows, columns)| {
-            if needed { Mat::zeros(rows, columns) } else { Mat::new() }
-        };
-        let (first, second) =
-            shapes.into_iter().map(|shape| (room(needs_first, shape), room(needs_second, shape))).unzip();
-        Ok(Self { optimiser, steps: 0, first, second })
+        let moments = shapes.into_iter().map(|(rows, columns)| Moments::new(optimiser, rows, columns));
+        Ok(Self { optimiser, steps: 0, moments: moments.collect() })
     }
 
     /// Steps taken.
@@ -111,43 +163,9 @@ impl<T: Real> Descent<T> {
         gradients: impl IntoIterator<Item = &'a Mat<T>>,
     ) {
         self.steps += 1;
-        for (k, (parameters, gradient)) in parameters.into_iter().zip(gradients).enumerate() {
-            self.step_matrix(k, parameters, gradient);
-        }
-    }
-
-    fn step_matrix(&mut self, k: usize, parameters: &mut Mat<T>, gradient: &Mat<T>) {
-        debug_assert_eq!(parameters.shape(), gradient.shape());
-        let (first, second) = (&mut self.first[k], &mut self.second[k]);
-        // Columns are contiguous: on slices the compiler can vectorise.
-        match self.optimiser {
-            Optimiser::Sgd { rate, momentum } => {
-                let (rate, mu) = (T::lit(rate), T::lit(momentum));
-                for j in 0..parameters.ncols() {
-                    let (theta, g) = (parameters.col_as_slice_mut(j), gradient.col_as_slice(j));
-                    if momentum > 0.0 {
-                        sgd::step(theta, g, first.col_as_slice_mut(j), rate, mu);
-                    } else {
-                        sgd::plain_step(theta, g, rate);
-                    }
-                }
-            }
-            Optimiser::Adam { .. } | Optimiser::AdamW { .. } => {
-                let weight_decay = match self.optimiser {
-                    Optimiser::AdamW { weight_decay, .. } => weight_decay,
-                    _ => 0.0,
-                };
-                let factors = adam::Factors::new(self.optimiser.rate(), weight_decay, self.steps);
-                for j in 0..parameters.ncols() {
-                    adam::step(
-                        parameters.col_as_slice_mut(j),
-                        gradient.col_as_slice(j),
-                        first.col_as_slice_mut(j),
-                        second.col_as_slice_mut(j),
-                        factors,
-                    );
-                }
-            }
+        for ((moments, parameters), gradient) in self.moments.iter_mut().zip(parameters).zip(gradients) {
+            debug_assert_eq!(parameters.shape(), gradient.shape());
+            moments.step(self.optimiser, self.steps, parameters, gradient);
         }
     }
 }

@@ -1,17 +1,11 @@
 //! How activities descend the energy: plain gradient steps, momentum, or Adam, all with fresh state per
-//! batch.
-//!
-//! ```text
-//! gradient   z ← z − α g ,            α_l = 1/λ_max(⟨Σ_l⁻¹⟩ + M_{l+1}ᵀ⟨Σ_{l+1}⁻¹⟩M_{l+1} + τ d_{l+1} V_{l+1})
-//! momentum   v ← μ v + g ,            z ← z − α v
-//! Adam       m, v moving moments,     z ← z − α m̂/(√v̂ + 10⁻⁸)
-//! ```
+//! batch. The update laws are those of the weights, in `optim`; α of the first two is the step size of each
+//! activity (`step_size`) unless it is given.
 
-use faer::Mat;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::real::Real;
+use crate::optim::Optimiser;
 
 /// Step rule of the activities.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,6 +39,15 @@ impl ActivityOptimiser {
         }
     }
 
+    /// The optimiser of an activity whose step size is `rate`.
+    pub(super) fn at_rate(self, rate: f64) -> Optimiser {
+        match self {
+            Self::Gradient { .. } => Optimiser::Sgd { rate, momentum: 0.0 },
+            Self::Momentum { momentum, .. } => Optimiser::Sgd { rate, momentum },
+            Self::Adam { .. } => Optimiser::Adam { rate },
+        }
+    }
+
     /// Check the settings.
     pub fn validate(self) -> Result<()> {
         if let Some(rate) = self.fixed_rate()
@@ -63,53 +66,6 @@ impl ActivityOptimiser {
                 must_be: "in [0, 1)",
             }),
             _ => Ok(()),
-        }
-    }
-}
-
-/// Optimiser state of one activity matrix.
-#[derive(Clone, Debug)]
-pub(super) struct ActivityState<T: Real> {
-    first: Mat<T>,
-    second: Mat<T>,
-}
-
-impl<T: Real> ActivityState<T> {
-    pub fn new(rows: usize, columns: usize) -> Self {
-        Self { first: Mat::zeros(rows, columns), second: Mat::zeros(rows, columns) }
-    }
-
-    /// Forget the batch before.
-    pub fn clear(&mut self) {
-        self.first.fill(T::zero());
-        self.second.fill(T::zero());
-    }
-
-    /// Turn the gradient into the step to subtract, for step number t = 1, 2, …
-    pub fn step(&mut self, optimiser: ActivityOptimiser, gradient: &mut Mat<T>, rate: f64, t: usize) {
-        let alpha = T::lit(rate);
-        match optimiser {
-            ActivityOptimiser::Gradient { .. } => {
-                faer::zip!(gradient).for_each(|faer::unzip!(g)| *g = alpha * *g);
-            }
-            ActivityOptimiser::Momentum { momentum, .. } => {
-                let mu = T::lit(momentum);
-                faer::zip!(gradient, &mut self.first).for_each(|faer::unzip!(g, v)| {
-                    *v = mu * *v + *g;
-                    *g = alpha * *v;
-                });
-            }
-            ActivityOptimiser::Adam { .. } => {
-                let (b1, b2) = (T::lit(0.9), T::lit(0.999));
-                let c1 = T::lit(1.0 / (1.0 - 0.9f64.powf(t as f64)));
-                let c2 = T::lit(1.0 / (1.0 - 0.999f64.powf(t as f64)));
-                let tiny = T::lit(1e-8);
-                faer::zip!(gradient, &mut self.first, &mut self.second).for_each(|faer::unzip!(g, m, v)| {
-                    *m = b1 * *m + (T::one() - b1) * *g;
-                    *v = b2 * *v + (T::one() - b2) * *g * *g;
-                    *g = alpha * (c1 * *m) / (num_traits::Float::sqrt(c2 * *v) + tiny);
-                });
-            }
         }
     }
 }

@@ -1,0 +1,98 @@
+//! Relaxation of one network at a time, for those who want to look at it: energies, gradients and reports.
+
+use faer::{Mat, MatRef};
+
+use super::descent::{Descent, RelaxationReport, Start, start};
+use super::layers::{Relaxation, RelaxingLayers};
+use super::settings::RelaxationSettings;
+use crate::error::Result;
+use crate::inference::clamp::Clamp;
+use crate::inference::energy::{Gradients, LayerTerms};
+use crate::network::{Activation, Activities, Expectations, Network};
+use crate::real::Real;
+
+/// Relaxes activities of a network as it is now.
+#[derive(Clone, Debug)]
+pub struct Relaxer<T: Real> {
+    means: Vec<Mat<T>>,
+    layers: RelaxingLayers<T>,
+    activation: Activation,
+    settings: RelaxationSettings,
+}
+
+impl<T: Real> Relaxer<T> {
+    /// Collect what relaxation needs. Unless `input_is_free`, z_0 never moves and its layer's V is not needed.
+    pub fn new(network: &Network<T>, settings: &RelaxationSettings, input_is_free: bool) -> Result<Self> {
+        settings.validate()?;
+        network.settings().head.require_gaussian("relaxation")?;
+        Ok(Self {
+            means: network.means().into_iter().map(|mean| mean.to_owned()).collect(),
+            layers: RelaxingLayers::new(network, settings, input_is_free)?,
+            activation: network.settings().activation,
+            settings: settings.clone(),
+        })
+    }
+
+    fn relaxation(&self) -> Relaxation<'_, T> {
+        let means = self.means.iter().map(Mat::as_ref).collect();
+        self.layers.relaxation(means, self.activation, &self.settings)
+    }
+
+    /// M, ⟨Σ⁻¹⟩ and V of every layer, as relaxation uses them.
+    pub fn layers(&self) -> Vec<Expectations<T>> {
+        let parts = self.means.iter().zip(self.layers.terms());
+        let expectations = |(mean, terms): (&Mat<T>, &LayerTerms<T>)| Expectations {
+            mean: mean.clone(),
+            precision: terms.precision.to_matrix(mean.nrows()),
+            col_cov: terms.col_cov.clone().unwrap_or_else(Mat::new),
+        };
+        parts.map(expectations).collect()
+    }
+
+    /// Energy of every sample, summed over the layers, the prior of a free z_0 included.
+    pub fn energies(&self, activities: &Activities<T>, clamp: &Clamp<T>) -> Vec<f64> {
+        self.relaxation().energy.of_samples(activities, clamp, 0..self.means.len())
+    }
+
+    /// Energy of every layer, summed over the samples.
+    pub fn layer_energies(&self, activities: &Activities<T>) -> Vec<f64> {
+        let energy = self.relaxation().energy;
+        let of_layer = |l| {
+            let mut samples = vec![0.0; activities.capacity()];
+            energy.add_layer(activities, l, &mut samples);
+            samples.iter().sum()
+        };
+        (0..self.means.len()).map(of_layer).collect()
+    }
+
+    /// Forward pass, then clamp: free entries of z_0 start at the prior mean 0, free entries of z_L at their
+    /// prediction.
+    pub fn start(&self, input: MatRef<'_, T>, target: MatRef<'_, T>, clamp: &Clamp<T>) -> Activities<T> {
+        let energy = self.relaxation().energy;
+        let mut forward = Activities::new(&energy.widths(), input.ncols());
+        let mut activities = forward.clone();
+        start(&energy, input, target, clamp, (&mut forward, &mut activities));
+        activities
+    }
+
+    /// ∂E/∂z_0 and ∂E/∂z_1 … ∂E/∂z_L, clamped entries zero.
+    pub fn gradients(&self, activities: &Activities<T>, clamp: &Clamp<T>) -> (Mat<T>, Vec<Mat<T>>) {
+        let energy = self.relaxation().energy;
+        let mut gradients = Gradients::new(&energy.widths(), activities.capacity());
+        gradients.update_errors(&energy, activities, &[], 0..energy.n_layers());
+        for k in 0..=energy.n_layers() {
+            gradients.update_gradient(&energy, activities, clamp, k);
+        }
+        gradients.into_parts()
+    }
+
+    /// Relax in place, from where the activities are.
+    pub fn relax(&self, activities: &mut Activities<T>, clamp: &Clamp<T>) -> RelaxationReport {
+        let relaxation = self.relaxation();
+        let start = activities.clone();
+        let predictions: Vec<Mat<T>> = self.means.iter().zip(&start.pre).map(|(m, pre)| m * pre).collect();
+        let start = Start { activities: &start, predictions: &predictions };
+        let mut descent = Descent::new(&relaxation, activities.capacity());
+        descent.run(&relaxation, start, activities, clamp, true)
+    }
+}
