@@ -11,6 +11,10 @@ const CHUNK: usize = 64;
 
 /// `work` on each chunk of 0..n, results in order.
 pub(crate) fn over_chunks<R: Send>(n: usize, work: impl Fn(Range<usize>) -> R + Sync) -> Vec<R> {
+    // One chunk is not worth waking a thread.
+    if n <= CHUNK {
+        return if n == 0 { Vec::new() } else { vec![work(0..n)] };
+    }
     (0..n.div_ceil(CHUNK))
         .into_par_iter()
         .map(|chunk| work(chunk * CHUNK..((chunk + 1) * CHUNK).min(n)))
