@@ -154,7 +154,7 @@ fn train(problem: &Problem, parts: &Parts, settings: &ModelSettings) -> Result<M
 
 /// Epochs of the network with hidden layers that learned shortest, if not for all epochs of the settings.
 fn shortened(model: &Model) -> Option<usize> {
-    let deep = model.members().iter().filter(|member| !member.network.hidden().is_empty());
+    let deep = model.members().iter().filter(|member| !member.network().hidden().is_empty());
     let shortest = deep.map(|member| member.report.epochs).min()?;
     (shortest < model.settings().training.epochs).then_some(shortest)
 }

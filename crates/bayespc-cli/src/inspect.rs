@@ -58,7 +58,7 @@ pub fn run(args: &InspectArgs) -> Result<()> {
 }
 
 fn layers(member: &Member) -> Result<Vec<LayerFacts>> {
-    let network = &member.network;
+    let network = member.network();
     let n_hidden = network.hidden().len();
     let facts = |(l, layer): (usize, &Layer<f64>)| {
         let posterior = layer.posterior()?;
@@ -80,14 +80,14 @@ fn layers(member: &Member) -> Result<Vec<LayerFacts>> {
 /// Standard deviation of the noise of every target in original units, averaged over members; none where it
 /// depends on the input.
 fn output_noise(model: &Model) -> Result<Option<Vec<f64>>> {
-    let constant = |member: &Member| matches!(member.network.settings().head, HeadSettings::Gaussian(_));
+    let constant = |member: &Member| matches!(member.network().settings().head, HeadSettings::Gaussian(_));
     if !model.members().iter().all(constant) {
         return Ok(None);
     }
     let scale = &model.target_scaling().scale;
     let mut variance = vec![0.0; scale.len()];
     for member in model.members() {
-        let noise = member.network.posteriors()?.output_noise()?;
+        let noise = member.network().posteriors()?.output_noise()?;
         for (k, total) in variance.iter_mut().enumerate() {
             *total += noise[(k, k)] / model.members().len() as f64;
         }

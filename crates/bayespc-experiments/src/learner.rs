@@ -45,6 +45,6 @@ pub fn search<T: Real>(
     let model = ModelSettings { search, ..model_settings(settings, shape, training, 1) };
     let (input, target): (Mat<f64>, Mat<f64>) = (cast(train.input()), cast(train.target()));
     let chosen = Model::fit(&Samples::new(&input, &target)?, &model)?;
-    let NetworkSettings { prior, head, .. } = chosen.members()[0].network.settings().clone();
+    let NetworkSettings { prior, head, .. } = chosen.members()[0].network().settings().clone();
     Ok(LearnerSettings::Bpc(BpcSettings { rule: settings.rule.clone(), prior, head }))
 }

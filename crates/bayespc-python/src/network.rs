@@ -31,7 +31,7 @@ pub struct Network {
 
 impl Network {
     pub fn of_member(member: &Member, settings: &ModelSettings) -> PyResult<Self> {
-        let mut learner = Bpc::new(member.network.clone(), settings.rule.clone()).map_err(refused)?;
+        let mut learner = Bpc::new(member.network().clone(), settings.rule.clone()).map_err(refused)?;
         let (feedback_cov, steps) = member.feedback.clone();
         learner.restore_feedback_state(feedback_cov, steps).map_err(refused)?;
         Ok(Self { learner })

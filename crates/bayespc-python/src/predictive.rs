@@ -120,6 +120,20 @@ impl Predictive {
         rows(py, probabilities.as_ref())
     }
 
+    /// Entropy of the class, its aleatoric and its epistemic part, in nats, each of shape `(n,)`.
+    #[expect(clippy::type_complexity, reason = "three arrays")]
+    fn class_decomposition(
+        &self,
+        py: Python<'_>,
+        temperature: f64,
+        n_draws: usize,
+        seed: u64,
+    ) -> PyResult<(Py<PyArray1<f64>>, Py<PyArray1<f64>>, Py<PyArray1<f64>>)> {
+        let parts =
+            py.detach(|| self.inner.class_decomposition(temperature, n_draws, seed)).map_err(refused)?;
+        Ok((vector(py, parts.total), vector(py, parts.aleatoric), vector(py, parts.epistemic)))
+    }
+
     /// Class probabilities of each component alone, shape `(n_components, n, K)`.
     fn component_probabilities(&self, py: Python<'_>, temperature: f64) -> PyResult<Py<PyArray3<f64>>> {
         let parts = py.detach(|| {

@@ -217,7 +217,7 @@ pub fn inner<T: Real>(a: MatRef<'_, T>, b: MatRef<'_, T>) -> T {
 }
 
 /// Σ a_i b_i in eight running sums, which the compiler keeps in vector registers.
-fn dot<T: Real>(a: &[T], b: &[T]) -> T {
+pub(crate) fn dot<T: Real>(a: &[T], b: &[T]) -> T {
     let mut sums = [T::zero(); 8];
     let (a_chunks, b_chunks) = (a.chunks_exact(8), b.chunks_exact(8));
     let rest = a_chunks.remainder().iter().zip(b_chunks.remainder());

@@ -2,6 +2,7 @@
 
 use faer::{Mat, MatRef};
 
+use crate::base::check;
 use crate::base::parallel::for_each_chunk_if;
 use crate::error::{Error, Result};
 use crate::real::Real;
@@ -152,26 +153,25 @@ pub(crate) fn check_weights(weights: &[f64], n: usize) -> Result<()> {
 
 /// Every entry finite, and at least one of them.
 pub fn check_finite<T: Real>(what: &'static str, values: MatRef<'_, T>) -> Result<()> {
-    check_entries(what, values, num_traits::Float::is_finite)
+    check_some(what, values)?;
+    check::check_finite(what, values)
 }
 
 fn check_not_infinite<T: Real>(what: &'static str, values: MatRef<'_, T>) -> Result<()> {
-    check_entries(what, values, |value| !value.is_infinite())
-}
-
-fn check_entries<T: Real>(what: &'static str, values: MatRef<'_, T>, good: impl Fn(T) -> bool) -> Result<()> {
-    if values.nrows() == 0 || values.ncols() == 0 {
-        return Err(Error::Empty { what });
-    }
+    check_some(what, values)?;
     for row in 0..values.ncols() {
         for column in 0..values.nrows() {
             let value = values[(column, row)];
-            if !good(value) {
+            if value.is_infinite() {
                 return Err(Error::NotFinite { what, row, column, value: value.as_f64() });
             }
         }
     }
     Ok(())
+}
+
+fn check_some<T: Real>(what: &'static str, values: MatRef<'_, T>) -> Result<()> {
+    if values.nrows() == 0 || values.ncols() == 0 { Err(Error::Empty { what }) } else { Ok(()) }
 }
 
 fn check_samples<T: Real>(input: MatRef<'_, T>, target: MatRef<'_, T>) -> Result<()> {

@@ -3,25 +3,29 @@
 //! ```text
 //! p = softmax(a) ,   y one of the codes e_1 … e_K ,   log p(y | a) = yᵀ log p
 //! feedback    g = y − p
-//! curvature   diag(p) − ppᵀ ≼ ½ I                      Böhning's bound: one weight for all samples and rows
+//! curvature   diag(p) − ppᵀ ≼ ½ (I − 11ᵀ/K) ≼ ½ I      Böhning's bounds (1992): the same for all samples
 //! target      t = a + 2 (y − p) ,   weight ½           Fisher scoring with the bound
 //! ```
 //!
-//! The bound can only make steps shorter. The spread of hidden weights uses the curvature itself, whose root has the
-//! columns √p_k (e_k − p).
+//! The bound can only make steps shorter. The posterior of the hidden weights is built with it too, as that of the output
+//! weights is: it is the posterior under a quadratic lower bound of the log-likelihood. The curvature itself would not
+//! do. It vanishes where the network is sure of its training samples, and with it the precision of the hidden weights,
+//! whose prior is relative to that precision: logits would have variances of thousands. A root of the bound has the
+//! columns √½ (e_k − 1/K).
 //!
 //! A Gaussian over one-hot codes with mean a and covariance I, restricted to the codes, has the probabilities
-//! softmax(a): that is how the distribution is handed on. Doubt about the logits, with variances v, flattens
+//! softmax(a): that is how the distribution is handed on. Epistemic variances v of the logits flatten
 //! them before by the mean-field rule a_k / √(1 + π v_k / 8) (MacKay 1992; Lu et al. 2020), and the unit variance is
-//! shared out between noise and doubt as 1 to π v_k / 8.
+//! shared out between noise and epistemic part as 1 to π v_k / 8.
 
 use faer::{Mat, MatMut, MatRef};
 use serde::{Deserialize, Serialize};
 
 use super::{ActivityPredictive, Block, Head, Response};
+use crate::base::check::check_shape;
 use crate::error::Result;
 use crate::network::{LayerPrior, PriorSettings};
-use crate::prediction::{Component, Covariance, Dof, Predictive, check_shape};
+use crate::prediction::{Component, Covariance, Dof, Predictive};
 
 /// Böhning's bound on the curvature.
 const CURVATURE: f64 = 0.5;
@@ -63,18 +67,15 @@ impl Head for Categorical {
 
     fn curvature_root(
         &self,
-        activity: MatRef<'_, f64>,
+        _activity: MatRef<'_, f64>,
         _precision_root: MatRef<'_, f64>,
         k: usize,
         mut seed: MatMut<'_, f64>,
     ) {
+        let share = 1.0 / seed.nrows() as f64;
+        seed.fill(-CURVATURE.sqrt() * share);
         for j in 0..seed.ncols() {
-            let (largest, total) = normaliser(activity, j);
-            let p = |i: usize| (activity[(i, j)] - largest).exp() / total;
-            let root = p(k).sqrt();
-            for i in 0..seed.nrows() {
-                seed[(i, j)] = root * (if i == k { 1.0 } else { 0.0 } - p(i));
-            }
+            seed[(k, j)] = CURVATURE.sqrt() * (1.0 - share);
         }
     }
 
@@ -94,7 +95,7 @@ impl Head for Categorical {
 
     /// Mean yᵀ log p. The density of a code under the Gaussian that hands the logits on would fall as they grow.
     fn score(&self, predictive: &Predictive, target: MatRef<'_, f64>) -> Result<f64> {
-        check_shape(target, predictive.n_targets(), predictive.n_samples(), "target")?;
+        check_shape("target", target, predictive.n_targets(), predictive.n_samples())?;
         let probabilities = predictive.class_probabilities(1.0)?;
         let mut sum = 0.0;
         for j in 0..target.ncols() {
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_columns_of_the_root_make_up_the_curvature() {
+    fn the_columns_of_the_root_make_up_a_bound_of_the_curvature() {
         let activity = logits();
         let mut sum = vec![Mat::<f64>::zeros(3, 3); 4];
         for k in 0..3 {
@@ -165,10 +166,16 @@ mod tests {
         }
         for (j, sum) in sum.iter().enumerate() {
             let p = softmax(&activity, j);
+            let curvature = Mat::from_fn(3, 3, |row, column| {
+                (if row == column { p[row] } else { 0.0 }) - p[row] * p[column]
+            });
             for (row, column) in (0..9).map(|k| (k % 3, k / 3)) {
-                let expected = if row == column { p[row] } else { 0.0 } - p[row] * p[column];
+                let expected = 0.5 * (f64::from(u8::from(row == column)) - 1.0 / 3.0);
                 assert_relative_eq!(sum[(row, column)], expected, epsilon = 1e-14);
             }
+            // The bound less the curvature has no negative eigenvalue.
+            let excess = (sum - curvature).self_adjoint_eigenvalues(faer::Side::Lower).unwrap();
+            assert!(excess.iter().all(|&value| value > -1e-14), "{excess:?}");
         }
     }
 
@@ -194,11 +201,11 @@ mod tests {
     }
 
     #[test]
-    fn without_doubt_the_probabilities_are_the_softmax_and_doubt_flattens_them() {
-        let probabilities = |doubt: f64| {
+    fn without_epistemic_variance_the_probabilities_are_the_softmax_and_it_flattens_them() {
+        let probabilities = |epistemic: f64| {
             let activity = ActivityPredictive {
                 mean: logits(),
-                epistemic: Covariance::Shared(Mat::<f64>::identity(3, 3) * faer::Scale(doubt)),
+                epistemic: Covariance::Shared(Mat::<f64>::identity(3, 3) * faer::Scale(epistemic)),
                 hidden_noise: Covariance::Zero,
                 noise: Mat::identity(3, 3),
                 dof: f64::INFINITY,

@@ -9,8 +9,8 @@
 use faer::MatRef;
 use serde::{Deserialize, Serialize};
 
+use crate::base::check::check_finite;
 use crate::error::{Error, Result};
-use crate::prediction::check_finite;
 
 /// Number of bins in [`ClassificationMetrics`].
 pub const CALIBRATION_BINS: usize = 15;
@@ -192,7 +192,7 @@ fn check(probabilities: MatRef<'_, f64>, labels: &[usize]) -> Result<()> {
     if let Some((row, &label)) = labels.iter().enumerate().find(|&(_, &label)| label >= classes) {
         return Err(Error::Label { label, row, classes });
     }
-    check_finite(probabilities, "class probabilities")
+    check_finite("class probabilities", probabilities)
 }
 
 #[cfg(test)]

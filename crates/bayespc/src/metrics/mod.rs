@@ -9,6 +9,5 @@ pub use classification::{
 };
 pub use regression::{
     CalibrationCurve, RegressionMetrics, calibration_curve, calibration_error, interval_coverage,
-    interval_width, log_density_in_original_units, log_predictive_density, mae, mae_per_target, mean_crps,
-    pit, regression_metrics, rmse, rmse_per_target,
+    log_predictive_density, mae, mean_crps, pit, regression_metrics, rmse,
 };

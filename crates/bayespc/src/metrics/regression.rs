@@ -12,8 +12,9 @@
 use faer::{Mat, MatRef};
 use serde::{Deserialize, Serialize};
 
+use crate::base::check::{check_finite, check_shape};
 use crate::error::{Error, Result};
-use crate::prediction::{Predictive, check_finite, check_shape, filled};
+use crate::prediction::{Predictive, filled};
 
 /// Nominal coverage at which [`RegressionMetrics`] reports intervals.
 pub const REPORTED_COVERAGE: f64 = 0.9;
@@ -54,30 +55,13 @@ pub fn rmse(predicted: MatRef<'_, f64>, targets: MatRef<'_, f64>) -> Result<f64>
 
 /// Mean absolute error across targets and samples of `predicted` (`d × n`).
 pub fn mae(predicted: MatRef<'_, f64>, targets: MatRef<'_, f64>) -> Result<f64> {
-    Ok(mean(&mae_per_target(predicted, targets)?))
-}
-
-/// Root mean squared error of each target.
-pub fn rmse_per_target(predicted: MatRef<'_, f64>, targets: MatRef<'_, f64>) -> Result<Vec<f64>> {
-    let squares = mean_per_target(predicted, targets, |error| error * error)?;
-    Ok(squares.into_iter().map(f64::sqrt).collect())
-}
-
-/// Mean absolute error of each target.
-pub fn mae_per_target(predicted: MatRef<'_, f64>, targets: MatRef<'_, f64>) -> Result<Vec<f64>> {
-    mean_per_target(predicted, targets, f64::abs)
+    Ok(mean(&mean_per_target(predicted, targets, f64::abs)?))
 }
 
 /// Mean over samples of the log density, joint over a sample's targets.
 pub fn log_predictive_density(predictive: &Predictive, targets: MatRef<'_, f64>) -> Result<f64> {
     check_some(targets)?;
     Ok(mean(&predictive.log_density(targets)?))
-}
-
-/// The log density in original units from the one of targets standardised by `scale`:
-/// log p(y) = log p((y − offset)/scale) − Σ log scale.
-pub fn log_density_in_original_units(standardised: f64, scale: &[f64]) -> f64 {
-    standardised - scale.iter().map(|scale| scale.ln()).sum::<f64>()
 }
 
 /// Mean continuous ranked probability score across targets and samples.
@@ -92,15 +76,6 @@ pub fn interval_coverage(predictive: &Predictive, targets: MatRef<'_, f64>, cove
     predictive.check_targets(targets)?;
     let (lower, upper) = predictive.interval(coverage)?;
     Ok(covered(&lower, &upper, targets))
-}
-
-/// Mean width across targets and samples of the central intervals of nominal `coverage`.
-pub fn interval_width(predictive: &Predictive, coverage: f64) -> Result<f64> {
-    if predictive.n_samples() == 0 {
-        return Err(Error::Empty { what: "predictive" });
-    }
-    let (lower, upper) = predictive.interval(coverage)?;
-    Ok(mean_entry(&(upper - lower)))
 }
 
 /// Probability integral transforms u = F(y) of each target and sample, `d × n`.
@@ -161,9 +136,9 @@ fn mean_per_target(
     loss: impl Fn(f64) -> f64,
 ) -> Result<Vec<f64>> {
     check_some(targets)?;
-    check_shape(predicted, targets.nrows(), targets.ncols(), "predictions")?;
-    check_finite(predicted, "predictions")?;
-    check_finite(targets, "targets")?;
+    check_shape("predictions", predicted, targets.nrows(), targets.ncols())?;
+    check_finite("predictions", predicted)?;
+    check_finite("targets", targets)?;
     let mut sums = vec![0.0; targets.nrows()];
     for sample in 0..targets.ncols() {
         for (target, sum) in sums.iter_mut().enumerate() {
@@ -231,8 +206,6 @@ mod tests {
             1.166_666_666_666_666_7,
             max_relative = 1e-14
         );
-        let per_target = rmse_per_target(predicted.as_ref(), targets.as_ref()).unwrap();
-        assert_relative_eq!(per_target[0], (4.25f64 / 3.0).sqrt(), max_relative = 1e-14);
     }
 
     #[test]

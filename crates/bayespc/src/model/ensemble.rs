@@ -1,5 +1,7 @@
 //! Networks trained side by side on the same standardised samples, and their mixture in the units of the data.
 
+use std::sync::OnceLock;
+
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -10,7 +12,7 @@ use crate::data::{Dataset, Inputs, Samples, Standardiser, Task};
 use crate::error::{Error, Result};
 use crate::learners::{Bpc, Rule};
 use crate::network::{Network, NetworkSettings};
-use crate::prediction::{self, Method, Predictive};
+use crate::prediction::{Method, Predictive, Predictor};
 use crate::real::{Precision, Real};
 use crate::training::{self, End, TrainingReport, TrainingSettings};
 
@@ -40,8 +42,10 @@ impl MemberPlan {
 /// One trained network and what is needed to train it further.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// The network.
-    pub network: Network<f64>,
+    /// The network, with what prediction has derived from it.
+    predictor: Predictor<f64>,
+    /// The same in single precision, made when it is first asked for.
+    single: OnceLock<Predictor<f32>>,
     /// What the feedback rule knows: C_1 … C_{L−1} and the batches behind them.
     pub feedback: (Vec<Mat<f64>>, u64),
     /// Factor on the covariance of its predictions.
@@ -53,23 +57,46 @@ pub struct Member {
 }
 
 impl Member {
+    pub(super) fn new(
+        network: Network<f64>,
+        feedback: (Vec<Mat<f64>>, u64),
+        temperature: f64,
+        steps: u64,
+        report: TrainingReport,
+    ) -> Self {
+        let predictor = Predictor::new(network);
+        Self { predictor, single: OnceLock::new(), feedback, temperature, steps, report }
+    }
+
     /// A network that has learned nothing yet.
     pub(super) fn untrained(plan: &MemberPlan, rule: &Rule, d: usize, k: usize, seed: u64) -> Result<Self> {
         let learner = start::<f64>(&plan.network, rule, d, k, seed)?;
         let feedback = learner.feedback_state();
-        let network = learner.into_network()?;
-        let report = TrainingReport::none();
-        Ok(Self { network, feedback, temperature: plan.temperature, steps: 0, report })
+        Ok(Self::new(learner.into_network()?, feedback, plan.temperature, 0, TrainingReport::none()))
+    }
+
+    /// The network.
+    pub fn network(&self) -> &Network<f64> {
+        self.predictor.network()
+    }
+
+    fn in_single_precision(&self) -> Result<&Predictor<f32>> {
+        if self.single.get().is_none() {
+            let predictor = Predictor::new(self.network().to_precision()?);
+            // Another thread may have been faster; both are the same.
+            let _ = self.single.set(predictor);
+        }
+        self.single.get().ok_or(Error::NotFitted)
     }
 
     /// What it is, as a plan: to train another like it.
     pub fn plan(&self, epochs: usize) -> MemberPlan {
-        MemberPlan { network: self.network.settings().clone(), epochs, temperature: self.temperature }
+        MemberPlan { network: self.network().settings().clone(), epochs, temperature: self.temperature }
     }
 
     /// A learner that goes on where this network stopped.
     pub(super) fn learner<T: Real>(&self, rule: &Rule) -> Result<Bpc<T>> {
-        let mut learner = Bpc::new(self.network.to_precision()?, rule.clone())?;
+        let mut learner = Bpc::new(self.network().to_precision()?, rule.clone())?;
         learner.restore_feedback_state(self.feedback.0.clone(), self.feedback.1)?;
         Ok(learner)
     }
@@ -159,18 +186,18 @@ impl Ensemble {
         method: Method,
         precision: Precision,
     ) -> Result<Predictive> {
+        method.validate()?;
         let members = match precision {
             Precision::F64 => {
                 let packed = inputs.standardised::<f64>(&self.input_scaling)?;
                 let input = columns(&packed, self.input_scaling.dim());
-                let one = |member: &Member| prediction::predict(&member.network, input, method);
+                let one = |member: &Member| member.predictor.predict_unchecked(input, method);
                 self.members.iter().map(one).collect::<Result<Vec<_>>>()?
             }
             Precision::F32 => {
                 let packed = inputs.standardised::<f32>(&self.input_scaling)?;
                 let input = columns(&packed, self.input_scaling.dim());
-                let one =
-                    |member: &Member| prediction::predict(&member.network.to_precision()?, input, method);
+                let one = |member: &Member| member.in_single_precision()?.predict_unchecked(input, method);
                 self.members.iter().map(one).collect::<Result<Vec<_>>>()?
             }
         };
@@ -235,7 +262,7 @@ fn train_network<T: Real>(
     }
     let feedback = learner.feedback_state();
     let network = learner.into_network()?.to_precision()?;
-    Ok(Some(Member { network, feedback, temperature, steps: report.steps, report }))
+    Ok(Some(Member::new(network, feedback, temperature, report.steps, report)))
 }
 
 fn planned_steps(training: &TrainingSettings, n: usize) -> u64 {

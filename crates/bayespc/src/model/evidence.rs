@@ -31,7 +31,7 @@ impl Model {
             let Some(chunk) = samples.span(start, end - start) else { return Ok(None) };
             let standardised = self.ensemble.standardise::<f64>(&chunk)?;
             let data = standardised.view()?;
-            let one = |member: &Member| learning::free_energy(&member.network, &data);
+            let one = |member: &Member| learning::free_energy(member.network(), &data);
             self.members().iter().map(one).collect::<Result<_>>().map(Some)
         };
         let length = n.div_ceil(SPANS).max(CHUNK);

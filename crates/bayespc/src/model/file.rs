@@ -64,7 +64,7 @@ impl Model {
         }
         let member = |member: &Member| MemberHeader {
             plan: member.plan(member.report.epochs),
-            hidden_noise: member.network.hidden_noise(),
+            hidden_noise: member.network().hidden_noise(),
             steps: member.steps,
             feedback_steps: member.feedback.1,
             report: member.report.clone(),
@@ -96,7 +96,7 @@ impl Model {
             tensors.put_row(&format!("conformal.{i}"), scores);
         }
         for (m, member) in self.members().iter().enumerate() {
-            for (name, layer) in named_layers(m, &member.network) {
+            for (name, layer) in named_layers(m, member.network()) {
                 tensors.put_natural(&format!("{name}.prior"), layer.prior());
                 tensors.put_natural(&format!("{name}.posterior"), &layer.natural());
             }
@@ -282,12 +282,7 @@ impl Reader<'_> {
             .collect::<Result<Vec<_>>>()?;
         let network =
             Network::from_parts(settings, n_features, n_targets, hidden, output, header.hidden_noise);
-        Ok(Member {
-            network,
-            feedback: (covariances, header.feedback_steps),
-            temperature: header.plan.temperature,
-            steps: header.steps,
-            report: header.report.clone(),
-        })
+        let feedback = (covariances, header.feedback_steps);
+        Ok(Member::new(network, feedback, header.plan.temperature, header.steps, header.report.clone()))
     }
 }

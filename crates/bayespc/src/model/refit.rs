@@ -86,7 +86,7 @@ mod tests {
         let samples = Samples::new(&x, &y).unwrap();
         let first = Model::fit(&samples, &settings(20)).unwrap();
         let again = first.refit(&samples, &settings(0)).unwrap();
-        let hidden = |model: &Model| model.members()[0].network.hidden()[0].working_mean().to_owned();
+        let hidden = |model: &Model| model.members()[0].network().hidden()[0].working_mean().to_owned();
         // A layer keeps η and solves M = η₂ η₁⁻¹ anew: equal up to ε times the condition of η₁ (below 1e3 here).
         let moved = (hidden(&first) - hidden(&again)).norm_max();
         assert!(moved < 1e3 * f64::EPSILON, "weights moved by {moved}");

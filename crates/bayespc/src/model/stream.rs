@@ -88,7 +88,7 @@ impl Model {
 
     fn learn_on<T: Real>(&self, member: &Member, data: &Dataset<'_, T>, n_seen: f64) -> Result<Member> {
         let rule = &self.settings.rule;
-        let earlier = learning::hidden_curvature_of(&member.network)?;
+        let earlier = learning::hidden_curvature_of(member.network())?;
         let mut learner = member.learner::<T>(rule)?;
         let steps = training::partial_fit(&mut learner, data, &self.settings.training, member.steps, n_seen)?;
         let feedback = learner.feedback_state();
@@ -96,6 +96,6 @@ impl Model {
         if matches!(rule, Rule::Feedback(_)) {
             learning::settle_stream(&mut network, data, &earlier, data.total_weight() / n_seen)?;
         }
-        Ok(Member { network: network.to_precision()?, feedback, steps, ..member.clone() })
+        Ok(Member::new(network.to_precision()?, feedback, member.temperature, steps, member.report.clone()))
     }
 }

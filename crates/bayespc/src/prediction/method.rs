@@ -9,16 +9,18 @@
 //!
 //! For a network of one layer all but `mean` agree with its exact Student-t predictive.
 
-use faer::MatRef;
+use faer::{Mat, MatRef};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{Component, Covariance, Predictive, linearised, moments};
+use super::predictor::{Derived, check};
+use super::{Covariance, Predictive, linearised, moments};
 use crate::base::linalg::cast;
+use crate::base::parallel::PASS;
 use crate::base::random::stream;
 use crate::error::{Error, Result};
 use crate::heads::ActivityPredictive;
-use crate::network::{CovarianceRule, Network, check_input};
+use crate::network::{Activities, CovarianceRule, Network, Posteriors};
 use crate::real::Real;
 
 /// How to predict.
@@ -88,48 +90,65 @@ impl Method {
     }
 }
 
-/// Predict the targets of `input` (`d_in × n`).
+/// Predict the targets of `input` (`d_in × n`). Whoever predicts more than once keeps a [`Predictor`](super::Predictor).
 pub fn predict<T: Real>(network: &Network<T>, input: MatRef<'_, T>, method: Method) -> Result<Predictive> {
-    method.validate()?;
-    check_input(input, network.d_input())?;
-    crate::data::check_finite("input", input)?;
-    match method {
-        Method::Mean => Predictive::from_component(mean(network, input)?),
-        Method::MonteCarlo { draws, seed, layer_noise } => {
-            monte_carlo(network, input, draws, seed, layer_noise)
-        }
-        Method::Moments { covariance } => {
-            Predictive::from_component(moments::predict(network, input, covariance)?)
-        }
-        Method::Linearised => Predictive::from_component(linearised::predict(network, input)?),
-    }
+    check(network, input, method)?;
+    predict_by(network, &Derived::default(), input, method)
 }
 
-fn mean<T: Real>(network: &Network<T>, input: MatRef<'_, T>) -> Result<Component> {
-    let posteriors = network.posteriors()?;
-    network.settings().head.head().density(ActivityPredictive {
-        mean: cast(network.forward(input)?.as_ref()),
-        epistemic: Covariance::Zero,
-        hidden_noise: Covariance::Zero,
-        noise: posteriors.output_noise()?,
-        dof: posteriors.output_dof(),
-    })
+/// The same for an input that is known to be good, with what was derived of the network before.
+pub(super) fn predict_by<T: Real>(
+    network: &Network<T>,
+    derived: &Derived<T>,
+    input: MatRef<'_, T>,
+    method: Method,
+) -> Result<Predictive> {
+    let activity = match method {
+        Method::Mean => ActivityPredictive {
+            mean: cast(forward(network, input)?.as_ref()),
+            epistemic: Covariance::Zero,
+            hidden_noise: Covariance::Zero,
+            noise: derived.output(network)?.covariance.clone(),
+            dof: derived.output(network)?.dof,
+        },
+        Method::Linearised => {
+            linearised::predict(network, derived.roots(network)?, derived.output(network)?, input)
+        }
+        Method::Moments { covariance } => {
+            moments::predict(network, derived.moments(network)?, derived.output(network)?, input, covariance)?
+        }
+        Method::MonteCarlo { draws, seed, layer_noise } => {
+            return monte_carlo(network, derived.posteriors(network)?, input, draws, seed, layer_noise);
+        }
+    };
+    Predictive::from_component(network.settings().head.head().density(activity)?)
+}
+
+/// Output activity of the mean network; a few samples are not worth a task.
+fn forward<T: Real>(network: &Network<T>, input: MatRef<'_, T>) -> Result<Mat<T>> {
+    if input.ncols() > PASS {
+        return network.forward(input);
+    }
+    let means = network.means();
+    let mut activities = Activities::new(&network.widths(), input.ncols());
+    activities.forward(&means, network.settings().activation, input);
+    Ok(activities.post.swap_remove(means.len() - 1))
 }
 
 /// A component per draw; draw i uses stream i of the seed, so threads cannot change the result.
 fn monte_carlo<T: Real>(
     network: &Network<T>,
+    posteriors: &Posteriors,
     input: MatRef<'_, T>,
     draws: usize,
     seed: u64,
     layer_noise: bool,
 ) -> Result<Predictive> {
-    let posteriors = network.posteriors()?;
     let components = (0..draws)
         .into_par_iter()
         .map(|i| {
             let mut rng = stream(seed, i as u64);
-            let drawn = network.draw(&posteriors, &mut rng)?;
+            let drawn = network.draw(posteriors, &mut rng)?;
             let activity =
                 if layer_noise { drawn.forward_noisy(input, &mut rng)? } else { drawn.forward(input)? };
             drawn.density(activity.as_ref())

@@ -1,11 +1,13 @@
-//! Prediction of outputs: four methods (`method`; `linearised` and `moments` have a file each), one result type
-//! (`predictive`).
+//! Prediction of outputs: four methods (`method`; `linearised` and `moments` have a file each), a network made ready for
+//! them (`predictor`), one result type (`predictive`).
 
 mod linearised;
 mod method;
 mod moments;
 mod predictive;
+mod predictor;
 
 pub use method::{Method, predict};
-pub use predictive::{Component, Covariance, Dof, Predictive};
-pub(crate) use predictive::{check_finite, check_shape, filled};
+pub(crate) use predictive::filled;
+pub use predictive::{ClassDecomposition, Component, Covariance, Dof, Predictive};
+pub use predictor::Predictor;

@@ -13,7 +13,8 @@
 
 use faer::{Mat, MatRef};
 
-use super::{Component, Covariance};
+use super::Covariance;
+use super::predictor::OutputNoise;
 use crate::base::linalg::inner;
 use crate::base::parallel::over_chunks;
 use crate::distributions::MatrixNormalWishart;
@@ -24,14 +25,31 @@ use crate::network::{
 };
 use crate::real::Real;
 
+/// What prediction needs of the posterior.
+#[derive(Clone, Debug)]
+pub(super) struct Factors {
+    hidden: Vec<LayerMoments>,
+    output: Vec<LayerMoments>,
+}
+
+impl Factors {
+    pub(super) fn new(posteriors: &Posteriors) -> Result<Self> {
+        let derive = |layers: &[MatrixNormalWishart]| layers.iter().map(LayerMoments::new).collect();
+        let (hidden, output): (Result<_>, Result<_>) =
+            (derive(&posteriors.hidden), derive(&posteriors.output));
+        Ok(Self { hidden: hidden?, output: output? })
+    }
+}
+
 /// A layer's posterior with the matrices each sample needs.
-struct Factors {
+#[derive(Clone, Debug)]
+struct LayerMoments {
     mean: Mat<f64>,
     col_cov: Mat<f64>,
     noise: Mat<f64>,
 }
 
-impl Factors {
+impl LayerMoments {
     fn new(posterior: &MatrixNormalWishart) -> Result<Self> {
         Ok(Self {
             mean: posterior.mean().to_owned(),
@@ -60,19 +78,21 @@ type Moments = (Mat<f64>, Mat<f64>, Mat<f64>);
 
 pub(super) fn predict<T: Real>(
     network: &Network<T>,
+    factors: &Factors,
+    output: &OutputNoise,
     input: MatRef<'_, T>,
     rule: CovarianceRule,
-) -> Result<Component> {
-    let posteriors = network.posteriors()?;
-    let hidden = posteriors.hidden.iter().map(Factors::new).collect::<Result<Vec<_>>>()?;
-    let output = posteriors.output.iter().map(Factors::new).collect::<Result<Vec<_>>>()?;
+) -> Result<ActivityPredictive> {
     let d = network.output().d_activity();
-    let moments = |j: usize| {
-        let x = Mat::from_fn(input.nrows(), 1, |i, _| input[(i, j)].as_f64());
-        propagate(network, &hidden, &output, &x, rule)
-    };
-    let parts = over_chunks(input.ncols(), |samples| samples.map(moments).collect::<Result<Vec<_>>>());
-    let parts: Vec<Vec<Moments>> = parts.into_iter().collect::<Result<_>>()?;
+    let parts = over_chunks(input.ncols(), |samples| {
+        samples
+            .map(|j| {
+                let x = Mat::from_fn(input.nrows(), 1, |i, _| input[(i, j)].as_f64());
+                propagate(network, factors, &x, rule)
+            })
+            .collect::<Result<Vec<Moments>>>()
+    });
+    let parts = parts.into_iter().collect::<Result<Vec<_>>>()?;
     let mut mean = Mat::zeros(d, input.ncols());
     let mut epistemic = Mat::zeros(d * d, input.ncols());
     let mut hidden_noise = Mat::zeros(d * d, input.ncols());
@@ -86,24 +106,23 @@ pub(super) fn predict<T: Real>(
     let covariance = |values: Mat<f64>| {
         if d == 1 { Covariance::Diagonal(values) } else { Covariance::Full(values) }
     };
-    network.settings().head.head().density(ActivityPredictive {
+    Ok(ActivityPredictive {
         mean,
         epistemic: covariance(epistemic),
-        hidden_noise: if network.hidden_noise() && !hidden.is_empty() {
+        hidden_noise: if network.hidden_noise() && !factors.hidden.is_empty() {
             covariance(hidden_noise)
         } else {
             Covariance::Zero
         },
-        noise: posteriors.output_noise()?,
-        dof: Posteriors::output_dof(&posteriors),
+        noise: output.covariance.clone(),
+        dof: output.dof,
     })
 }
 
 /// Mean, epistemic covariance and hidden-noise covariance of the output activity of one input.
 fn propagate<T: Real>(
     network: &Network<T>,
-    hidden: &[Factors],
-    output: &[Factors],
+    factors: &Factors,
     x: &Mat<f64>,
     rule: CovarianceRule,
 ) -> Result<Moments> {
@@ -114,7 +133,7 @@ fn propagate<T: Real>(
         noise: Mat::zeros(d_in, d_in),
     };
     let own_noise = if network.hidden_noise() { 1.0 } else { 0.0 };
-    for layer in hidden {
+    for layer in &factors.hidden {
         let leverage = layer.leverage(&state.mean, &state.covariance);
         let mean = &layer.mean * &state.mean;
         let covariance =
@@ -137,7 +156,7 @@ fn propagate<T: Real>(
     let mean = &stacked * &state.mean;
     let hidden_noise = carry(&stacked, &state.noise);
     let mut epistemic = carry(&stacked, &state.covariance) - &hidden_noise;
-    for (block, (start, rows)) in output.iter().zip(network.output().row_ranges()) {
+    for (block, (start, rows)) in factors.output.iter().zip(network.output().row_ranges()) {
         let leverage = block.leverage(&state.mean, &state.covariance);
         let mut part = epistemic.as_mut().submatrix_mut(start, start, rows, rows);
         part += &block.noise * faer::Scale(leverage);

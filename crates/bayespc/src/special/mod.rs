@@ -1,23 +1,28 @@
-//! Special functions, `f64`: what libm and statrs give accurately is taken from them, the rest is here.
+//! Special functions, `f64`: what libm gives accurately is taken from it, the rest is here.
 //!
 //! ```text
 //! log Γ_d(a) = d(d−1)/4 log π + Σ_{i=1..d} log Γ(a + (1−i)/2)
 //! ψ_d(a)     = Σ_{i=1..d} ψ(a + (1−i)/2)                          so that ⟨log|Σ⁻¹|⟩ = ψ_d(ν/2) + d log 2 + log|Ψ|
 //! ψ(x)       = ψ(x+1) − 1/x ,  ψ(x) ~ log x − 1/2x − Σ_k B_2k / (2k x^2k)
-//! ∫ f(x) N(x | 0, 1) dx ≈ Σ_i w_i f(x_i)                           Gauss–Hermite, nodes are eigenvalues of the Jacobi matrix
 //! ```
 //!
 //! The Student-t and the bivariate normal distribution function have files of their own and are re-exported here.
 
-use std::f64::consts::{FRAC_1_SQRT_2, PI, SQRT_2};
-
-use faer::{Mat, Side};
+use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 pub use bivariate_normal::bivariate_normal_cdf;
+pub(crate) use bivariate_normal::{GAUSS_12, GAUSS_20};
+#[cfg(test)]
+pub(crate) use gauss_hermite::gauss_hermite;
+pub use normal_quantile::normal_quantile;
+pub(crate) use student_t::tail_and_density;
 pub use student_t::{student_t_cdf, student_t_ln_pdf, student_t_quantile};
 pub(crate) use student_t_table::StudentTTable;
 
 mod bivariate_normal;
+#[cfg(test)]
+mod gauss_hermite;
+mod normal_quantile;
 mod student_t;
 mod student_t_table;
 
@@ -104,37 +109,6 @@ fn hurwitz_zeta(s: i32, x: f64) -> f64 {
     sum
 }
 
-/// ψ′(x), x > 0; NaN otherwise.
-pub fn trigamma(x: f64) -> f64 {
-    if x > 0.0 { hurwitz_zeta(2, x) } else { f64::NAN }
-}
-
-/// The x > 0 with ψ′(x) = y, for y > 0; NaN otherwise.
-pub fn inverse_trigamma(y: f64) -> f64 {
-    if y.is_nan() || y <= 0.0 {
-        return f64::NAN;
-    }
-    // ψ′(x) = 1/x² + π²/6 + O(x) near 0 and 1/ψ′(x) = x − ½ + O(1/x) far out: the rest is below rounding.
-    if y > 1e10 {
-        return 1.0 / (y - PI * PI / 6.0).sqrt();
-    }
-    if y < 1e-7 {
-        return 1.0 / y + 0.5;
-    }
-    // Newton on 1/ψ′, which is convex and above x − ½: from this start it falls to the root without overshooting.
-    let mut x = 0.5 + 1.0 / y;
-    for _ in 0..60 {
-        let value = trigamma(x);
-        let slope = -2.0 * hurwitz_zeta(3, x);
-        let step = value * (1.0 - value / y) / slope;
-        x += step;
-        if step.abs() <= 1e-15 * x {
-            break;
-        }
-    }
-    x
-}
-
 /// log Γ_d(a), a > (d−1)/2.
 pub fn ln_multigamma(a: f64, d: usize) -> f64 {
     let n = d as f64;
@@ -157,27 +131,6 @@ pub fn normal_cdf(x: f64) -> f64 {
     0.5 * libm::erfc(-x * FRAC_1_SQRT_2)
 }
 
-/// Φ⁻¹(p); ∓∞ at 0 and 1, NaN outside.
-pub fn normal_quantile(p: f64) -> f64 {
-    if !(0.0..=1.0).contains(&p) {
-        return f64::NAN;
-    }
-    if p == 0.0 || p == 1.0 {
-        return if p == 0.0 { f64::NEG_INFINITY } else { f64::INFINITY };
-    }
-    let x = -SQRT_2 * statrs::function::erf::erfc_inv(2.0 * p);
-    // One Newton step on log Φ of the smaller tail removes the last digits of error; in the middle,
-    // where p − ½ is the small number, the start is already exact.
-    if (p - 0.5).abs() < 0.2 {
-        return x;
-    }
-    let (sign, tail) = if p < 0.5 { (1.0, p) } else { (-1.0, 1.0 - p) };
-    let lower = sign * x;
-    let cdf = normal_cdf(lower);
-    let density = normal_pdf(lower);
-    if density == 0.0 { x } else { sign * (lower - cdf / density * (cdf / tail).ln()) }
-}
-
 /// log Σ exp(xᵢ), without overflow; −∞ for an empty slice.
 pub fn log_sum_exp(values: &[f64]) -> f64 {
     let max = values.iter().copied().fold(f64::NEG_INFINITY, |a, b| if a.is_nan() || a > b { a } else { b });
@@ -187,63 +140,10 @@ pub fn log_sum_exp(values: &[f64]) -> f64 {
     max + values.iter().map(|x| (x - max).exp()).sum::<f64>().ln()
 }
 
-/// Nodes (rising) and weights (summing to 1) with E[f(x)] ≈ Σ wᵢ f(xᵢ) for x ~ N(0, 1), exact for
-/// polynomials of degree 2n − 1.
-///
-/// # Panics
-/// If `n` is zero.
-pub fn gauss_hermite(n: usize) -> (Vec<f64>, Vec<f64>) {
-    assert!(n > 0, "a quadrature rule needs at least one node");
-    let jacobi = Mat::from_fn(n, n, |i, j| if i.abs_diff(j) == 1 { (i.max(j) as f64).sqrt() } else { 0.0 });
-    let mut nodes = jacobi
-        .self_adjoint_eigenvalues(Side::Lower)
-        .expect("the QL iteration converges for a finite symmetric matrix");
-    // The rule is symmetric about 0; rounding is not.
-    for i in 0..n / 2 {
-        let half = 0.5 * (nodes[n - 1 - i] - nodes[i]);
-        (nodes[i], nodes[n - 1 - i]) = (-half, half);
-    }
-    if n % 2 == 1 {
-        nodes[n / 2] = 0.0;
-    }
-    let mut weights = Vec::with_capacity(n);
-    for x in &mut nodes {
-        // h_k = He_k/√k! are orthonormal: h_{k+1} = (x h_k − √k h_{k−1}) / √(k+1), h_n′ = √n h_{n−1}.
-        let polish = |x: f64| {
-            let (mut previous, mut current, mut sum) = (0.0, 1.0, 0.0);
-            for k in 0..n {
-                sum += current * current;
-                let next = (x * current - (k as f64).sqrt() * previous) / (k as f64 + 1.0).sqrt();
-                (previous, current) = (current, next);
-            }
-            (current / ((n as f64).sqrt() * previous), sum)
-        };
-        // One Newton step: eigenvalues are exact to ε times the largest, nodes near 0 deserve better.
-        let step = polish(*x).0;
-        if step.is_finite() {
-            *x -= step;
-        }
-        weights.push(1.0 / polish(*x).1);
-    }
-    let total: f64 = weights.iter().sum();
-    for w in &mut weights {
-        *w /= total;
-    }
-    (nodes, weights)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use approx::assert_relative_eq;
-
-    #[test]
-    fn inverse_trigamma_inverts_trigamma() {
-        for x in [1e-7, 1e-5, 1.1e-5, 1e-3, 0.2, 1.0, 3.7, 80.0, 0.9e7, 1.1e7, 1e12] {
-            assert_relative_eq!(inverse_trigamma(trigamma(x)), x, max_relative = 1e-13);
-        }
-        assert!(inverse_trigamma(0.0).is_nan());
-    }
 
     #[test]
     fn digamma_is_the_slope_of_ln_gamma_and_obeys_its_recurrence() {
@@ -263,20 +163,6 @@ mod tests {
             );
         }
         assert!(digamma(-1.0).is_nan());
-    }
-
-    #[test]
-    fn gauss_hermite_integrates_polynomials_of_degree_2n_minus_1_exactly() {
-        for n in [1_u8, 2, 7, 20] {
-            let (nodes, weights) = gauss_hermite(n.into());
-            // E[x^2k] = (2k−1)!!
-            let mut moment = 1.0;
-            for k in 0..n {
-                let even: f64 = nodes.iter().zip(&weights).map(|(x, w)| w * x.powi(2 * i32::from(k))).sum();
-                assert_relative_eq!(even, moment, max_relative = 1e-12);
-                moment *= 2.0 * f64::from(k) + 1.0;
-            }
-        }
     }
 
     #[test]

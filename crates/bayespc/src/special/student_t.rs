@@ -36,6 +36,16 @@ pub fn student_t_cdf(x: f64, dof: f64) -> f64 {
     if x < 0.0 { tail } else { 0.5 + centre }
 }
 
+/// P(t > x) and the density at x, for x ≥ 0, at the cost of one.
+pub(crate) fn tail_and_density(x: f64, dof: f64) -> (f64, f64) {
+    let density = student_t_ln_pdf(x, dof).exp();
+    if dof == f64::INFINITY {
+        (normal_cdf(-x), density)
+    } else {
+        (centre_and_tail_given(x, dof, density).1, density)
+    }
+}
+
 /// The x with P(t ≤ x) = p; ∓∞ at 0 and 1, NaN outside.
 pub fn student_t_quantile(p: f64, dof: f64) -> f64 {
     if dof == f64::INFINITY {
@@ -80,10 +90,15 @@ pub fn student_t_quantile(p: f64, dof: f64) -> f64 {
 
 /// P(0 < t < x) and P(t > x) for x ≥ 0.
 fn centre_and_tail(x: f64, dof: f64) -> (f64, f64) {
+    centre_and_tail_given(x, dof, student_t_ln_pdf(x, dof).exp())
+}
+
+/// The same, given the density at x.
+fn centre_and_tail_given(x: f64, dof: f64, density: f64) -> (f64, f64) {
     if x == f64::INFINITY {
         return (0.5, 0.0);
     }
-    let mass = x * student_t_ln_pdf(x, dof).exp();
+    let mass = x * density;
     let ratio = x * x / dof;
     // 1 − y and y
     let (z, y) = (1.0 / (1.0 + ratio), 1.0 / (1.0 + 1.0 / ratio));

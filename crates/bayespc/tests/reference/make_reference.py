@@ -129,7 +129,6 @@ def make_special():
         "special",
         "scipy.special and scipy.stats; Student-t above 1000 degrees of freedom by quadrature; bivariate normal by adaptive quadrature of Plackett's integral; numpy hermegauss",
         digamma=[[x, float(special.digamma(x))] for x in positive],
-        trigamma=[[x, float(special.polygamma(1, x))] for x in positive],
         ln_gamma=[[x, float(special.gammaln(x))] for x in positive],
         multigammaln=[[a, d, float(special.multigammaln(a, d))] for d in [1, 2, 5, 20, 100] for a in [(d - 1) / 2 + 0.01, d / 2 + 1.0, d + 3.7, 500.0 + d]],
         multi_digamma=[[a, d, float(sum(special.digamma(a + (1 - i) / 2) for i in range(1, d + 1)))] for d in [1, 2, 5, 20] for a in [d / 2 + 1.0, 500.0 + d]],

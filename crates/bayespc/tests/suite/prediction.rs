@@ -3,8 +3,11 @@
 use crate::common::{assert_close, assert_mean, mean_and_error, normal, relative_difference, rng};
 use bayespc::Activation;
 use bayespc::base::linalg::cast;
+use bayespc::heads::{Categorical, HeadSettings};
+use bayespc::metrics::{accuracy, negative_log_likelihood};
 use bayespc::network::{CovarianceRule, Network, NetworkSettings, with_bias};
-use bayespc::prediction::{Method, Predictive, predict};
+use bayespc::prediction::{Component, Method, Predictive, Predictor, predict};
+use bayespc::{Model, ModelSettings, Samples, Targets};
 use faer::Mat;
 use proptest::prelude::*;
 use rand::RngExt;
@@ -51,7 +54,7 @@ proptest! {
     }
 
     #[test]
-    fn parts_of_the_covariance_are_positive_and_add_up(seed in any::<u64>()) {
+    fn parts_of_the_covariance_are_positive_and_those_of_total_covariance(seed in any::<u64>()) {
         let mut rng = rng(seed);
         let activation = Activation::ALL[rng.random_range(0..8)];
         // From weights that are hardly known to weights known almost exactly.
@@ -83,8 +86,21 @@ proptest! {
                 let expected = second - mean * mean.transpose();
                 let covariance = predictive.covariance(j);
                 assert_close(covariance.as_ref(), expected.as_ref(), 1e-9, "total");
-                let parts = predictive.aleatoric_covariance(j) + predictive.epistemic_covariance(j);
-                assert_close(covariance.as_ref(), parts.as_ref(), 1e-12, "sum of the parts");
+                let noise = Mat::from_fn(2, 2, |a, b| {
+                    predictive.components().iter().map(|c| share * c.aleatoric.entry(a, b, j)).sum::<f64>()
+                });
+                assert_close(predictive.aleatoric_covariance(j).as_ref(), noise.as_ref(), 1e-12, "aleatoric");
+                // By pairs, without the mixture's mean: ½ Σ_c,c′ w w′ (μ_c − μ_c′)(μ_c − μ_c′)ᵀ.
+                let parts = predictive.components();
+                let rest = Mat::from_fn(2, 2, |a, b| {
+                    let within: f64 = parts.iter().map(|c| share * c.epistemic.entry(a, b, j)).sum();
+                    let pairs = parts.iter().flat_map(|c| parts.iter().map(move |other| (c, other)));
+                    let apart = |(c, other): (&Component, &Component)| {
+                        (c.mean[(a, j)] - other.mean[(a, j)]) * (c.mean[(b, j)] - other.mean[(b, j)])
+                    };
+                    within + 0.5 * share * share * pairs.map(apart).sum::<f64>()
+                });
+                assert_close(predictive.epistemic_covariance(j).as_ref(), rest.as_ref(), 1e-9, "epistemic");
                 for i in 0..2 {
                     prop_assert!(aleatoric[(i, j)] > 0.0 && epistemic[(i, j)] >= 0.0, "{method:?}");
                     prop_assert!((total[(i, j)] - covariance[(i, i)]).abs() <= 1e-9 * covariance[(i, i)]);
@@ -135,6 +151,37 @@ fn means_and_noise_of_a_deep_linear_network_are_the_same_by_either_closed_form()
         for j in 0..4 {
             let (a, b) = (linearised.aleatoric_covariance(j), moments.aleatoric_covariance(j));
             assert_close(a.as_ref(), b.as_ref(), 1e-12, "aleatoric");
+        }
+    }
+}
+
+#[test]
+fn a_predictor_predicts_one_row_as_many_and_as_the_network_does() {
+    for d_out in [1, 2] {
+        for hidden_noise in [false, true] {
+            let mut rng = rng(8);
+            let mut network = network(&[3, 45, 23, d_out], Activation::Tanh, &mut rng);
+            network.set_hidden_noise(hidden_noise);
+            let input = normal(3, 70, &mut rng);
+            let predictor = Predictor::new(network.clone());
+            for method in [Method::Mean, Method::Linearised, EXACT, monte_carlo(3, 1)] {
+                let whole = predict(&network, input.as_ref(), method).unwrap();
+                assert!(predictor.predict(input.as_ref(), method).unwrap().variance() == whole.variance());
+                for rows in [1, 2, 5] {
+                    let few = predictor.predict_unchecked(input.subcols(0, rows), method).unwrap();
+                    if hidden_noise && matches!(method, Method::MonteCarlo { .. }) {
+                        continue; // Noise is drawn per row.
+                    }
+                    let first = whole.select(&(0..rows).collect::<Vec<_>>()).unwrap();
+                    for (a, b) in [
+                        (few.mean(), first.mean()),
+                        (few.epistemic_variance(), first.epistemic_variance()),
+                        (few.aleatoric_variance(), first.aleatoric_variance()),
+                    ] {
+                        assert!(relative_difference(a.as_ref(), b.as_ref()) <= 1e-12, "{method:?}");
+                    }
+                }
+            }
         }
     }
 }
@@ -218,7 +265,7 @@ fn monte_carlo_of_one_layer_converges_to_the_exact_density() {
 /// up to 1/draws: μ_i and Σ_ij + (μ_i − μ̄_i)(μ_j − μ̄_j).
 fn drawn_moments(predictive: &Predictive, i: usize, j: usize, sample: usize) -> (Vec<f64>, Vec<f64>) {
     let mean = predictive.mean();
-    let at = |c: &bayespc::prediction::Component, i: usize| c.mean[(i, sample)];
+    let at = |c: &Component, i: usize| c.mean[(i, sample)];
     predictive
         .components()
         .iter()
@@ -277,6 +324,42 @@ fn moments_of_rectified_networks_are_close_to_monte_carlo() {
                 (variance - drawn_variance).abs() <= 4.0 * variance_error + 0.06 * drawn_variance,
                 "seed {seed}, sample {sample}: variance {variance}, drawn {drawn_variance} ± {variance_error}"
             );
+        }
+    }
+}
+
+/// Ten classes in 64 columns, as digits have them: a prototype per class and noise that confuses few.
+fn digits_like(n: usize, seed: u64) -> (Mat<f64>, Vec<usize>) {
+    let mut prototypes = rng(1);
+    let prototypes = normal(64, 10, &mut prototypes);
+    let mut rng = rng(seed);
+    let labels: Vec<usize> = (0..n).map(|_| rng.random_range(0..10)).collect();
+    let noise = normal(64, n, &mut rng);
+    let x = Mat::from_fn(64, n, |i, j| prototypes[(i, labels[j])] + 1.9 * noise[(i, j)]);
+    (x, labels)
+}
+
+#[test]
+fn class_probabilities_from_logits_are_as_good_by_every_method() {
+    let (x, labels) = digits_like(800, 2);
+    let (new, truth) = digits_like(400, 3);
+    for col_var in [0.3, 10.0] {
+        let mut settings = ModelSettings::fast();
+        settings.network.head = HeadSettings::Categorical(Categorical::default());
+        settings.network.prior.col_var = col_var;
+        settings.training.epochs = 30;
+        let targets = Targets::Classes { labels: &labels, classes: 10 };
+        let model = Model::fit(&Samples::new(&x, targets).unwrap(), &settings).unwrap();
+        let score = |method: Method| {
+            let p = model.predict_by(new.as_ref(), method).unwrap().class_probabilities(1.0).unwrap();
+            (negative_log_likelihood(p.as_ref(), &truth).unwrap(), accuracy(p.as_ref(), &truth).unwrap())
+        };
+        let (mean, mean_accuracy) = score(Method::Mean);
+        assert!(mean_accuracy > 0.85, "{mean_accuracy}");
+        for method in [Method::Linearised, EXACT, monte_carlo(20, 1)] {
+            let (loss, accuracy) = score(method);
+            assert!(loss < 1.1 * mean, "{method:?}: {loss}, by the mean {mean}");
+            assert!(accuracy > mean_accuracy - 0.02, "{method:?}: {accuracy}, by the mean {mean_accuracy}");
         }
     }
 }

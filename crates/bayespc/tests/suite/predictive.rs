@@ -38,7 +38,7 @@ fn covariance(kind: usize, d: usize, n: usize, rng: &mut ChaCha8Rng) -> Covarian
     }
 }
 
-/// A component with noise; `dof` 0 is normal, 1 shared, 2 per sample.
+/// A component with noise; `dof` 0 is normal, any other Student-t.
 fn component(d: usize, n: usize, dof: usize, rng: &mut ChaCha8Rng) -> Component {
     let (aleatoric, epistemic) = (rng.random_range(1..KINDS), rng.random_range(0..KINDS));
     Component {
@@ -47,14 +47,13 @@ fn component(d: usize, n: usize, dof: usize, rng: &mut ChaCha8Rng) -> Component 
         epistemic: covariance(epistemic, d, n, rng),
         dof: match dof {
             0 => Dof::Normal,
-            1 => Dof::Shared(2.5 + 10.0 * rng.random::<f64>()),
-            _ => Dof::PerSample((0..n).map(|_| 2.5 + 10.0 * rng.random::<f64>()).collect()),
+            _ => Dof::Shared(2.5 + 10.0 * rng.random::<f64>()),
         },
     }
 }
 
 fn single(d: usize, n: usize, rng: &mut ChaCha8Rng) -> Predictive {
-    let dof = rng.random_range(0..3);
+    let dof = rng.random_range(0..2);
     Predictive::from_component(component(d, n, dof, rng)).unwrap()
 }
 
@@ -127,13 +126,22 @@ proptest! {
     }
 
     #[test]
-    fn variances_are_the_diagonals_of_covariances_and_parts_add(seed: u64, d in 1usize..4) {
+    fn variances_are_the_diagonals_of_covariances_and_parts_are_those_of_the_components(seed: u64, d in 1usize..4) {
         let predictive = mixture(d, 3, 3, &mut rng(seed));
         let (total, noise) = (predictive.variance(), predictive.aleatoric_variance());
+        let parts = predictive.components();
         for sample in 0..3 {
             let covariance = predictive.covariance(sample);
-            let parts = predictive.aleatoric_covariance(sample) + predictive.epistemic_covariance(sample);
-            assert_close(covariance.as_ref(), parts.as_ref(), 1e-14);
+            // By pairs, without the mixture's mean: Cov = ⅓ Σ_c (A_c + E_c) + ½ · 1/9 Σ_c,c′ (μ_c − μ_c′)(μ_c − μ_c′)ᵀ.
+            let expected = Mat::from_fn(d, d, |i, j| {
+                let within: f64 = parts.iter().map(|c| c.covariance_entry(i, j, sample)).sum();
+                let pairs = parts.iter().flat_map(|a| parts.iter().map(move |b| (a, b)));
+                let between: f64 = pairs
+                    .map(|(a, b)| (a.mean[(i, sample)] - b.mean[(i, sample)]) * (a.mean[(j, sample)] - b.mean[(j, sample)]))
+                    .sum();
+                within / 3.0 + between / 18.0
+            });
+            assert_close(covariance.as_ref(), expected.as_ref(), 1e-13);
             for i in 0..d {
                 assert_relative_eq!(covariance[(i, i)], total[(i, sample)], max_relative = 1e-13);
                 assert_relative_eq!(predictive.aleatoric_covariance(sample)[(i, i)], noise[(i, sample)], max_relative = 1e-13);
@@ -145,7 +153,7 @@ proptest! {
     }
 
     #[test]
-    fn one_covariance_written_three_ways_gives_one_distribution(seed: u64, dof in 0usize..3) {
+    fn one_covariance_written_three_ways_gives_one_distribution(seed: u64, dof in 0usize..2) {
         let (d, n, mut rng) = (3, 4, rng(seed));
         let mut base = component(d, n, dof, &mut rng);
         base.epistemic = Covariance::Zero;
@@ -177,7 +185,7 @@ proptest! {
         let predictive = single(d, n, &mut rng);
         let targets = normal(d, n, &mut rng);
         for (sample, found) in predictive.log_density(targets.as_ref()).unwrap().into_iter().enumerate() {
-            let dof = predictive.components()[0].dof.of(sample);
+            let dof = predictive.components()[0].dof.value();
             let shrinkage = if dof.is_finite() { (dof - 2.0) / dof } else { 1.0 };
             let scale = predictive.covariance(sample) * faer::Scale(shrinkage);
             let mean = predictive.mean().subcols(sample, 1).to_owned();
@@ -216,6 +224,41 @@ proptest! {
                     assert_relative_eq!(back, *p, max_relative = 1e-10);
                 }
             }
+        }
+    }
+
+    /// Many samples take tables of the distribution functions, few take the functions themselves.
+    #[test]
+    fn many_samples_have_the_quantiles_and_scores_of_few(seed: u64, n_components in 2usize..6) {
+        let (n, mut rng) = (40, rng(seed));
+        let spread = 10_f64.powf(rng.random_range(-2.0..2.0));
+        let members = (0..n_components)
+            .map(|_| {
+                let mut member = component(1, n, rng.random_range(0..3), &mut rng);
+                member.mean *= faer::Scale(spread);
+                Predictive::from_component(member).unwrap()
+            })
+            .collect();
+        let many = Predictive::mixture(members).unwrap();
+        let targets = normal(1, n, &mut rng) * faer::Scale(spread);
+        let levels = [1e-9, 0.05, 0.5, 0.95, 0.9999];
+        let (quantiles, scores) = (many.quantile(&levels).unwrap(), many.crps(targets.as_ref()).unwrap());
+        for sample in [0, 17, n - 1] {
+            let one = many.select(&[sample]).unwrap();
+            let smallest = one.components().iter().map(|c| c.variance(0, 0).sqrt()).fold(f64::INFINITY, f64::min);
+            let own = one.quantile(&levels).unwrap();
+            for (k, p) in levels.iter().enumerate() {
+                let (found, expected) = (quantiles[k][(0, sample)], own[k][(0, 0)]);
+                // The quantile of F moves by ε F/f when F is off by a relative ε; far out F/f grows with the distance.
+                let tolerance = 1e-10 * smallest.max(1e-2 * expected.abs());
+                prop_assert!((found - expected).abs() <= tolerance, "{p}: {found} and {expected}");
+                let tail = p.min(1.0 - p);
+                let below = one.marginal_cdf(0, 0, found);
+                prop_assert!((below - p).abs() <= 1e-10 * tail + 4.0 * f64::EPSILON, "{p}: {below}");
+            }
+            let own = one.crps(targets.subcols(sample, 1)).unwrap()[(0, 0)];
+            let error = (scores[(0, sample)] - own).abs();
+            prop_assert!(error <= 1e-7 * one.std()[(0, 0)], "{} and {own}", scores[(0, sample)]);
         }
     }
 
@@ -367,6 +410,35 @@ fn crps_matches_scipy() {
     assert_relative_eq!(crps(&twice, 4.0), crps(&heavy, 4.0), max_relative = 1e-8);
 }
 
+/// `scipy.optimize.brentq` on the mean of `scipy.stats.t` and `norm` distribution functions, SciPy 1.17.
+#[test]
+fn quantiles_of_a_mixture_match_scipy() {
+    let of = |n: usize, location: f64, scale: f64, dof: f64| {
+        let variance = if dof.is_finite() { scale * scale * dof / (dof - 2.0) } else { scale * scale };
+        Predictive::from_component(Component {
+            mean: Mat::from_fn(1, n, |_, _| location),
+            aleatoric: Covariance::Shared(Mat::from_fn(1, 1, |_, _| variance)),
+            epistemic: Covariance::Zero,
+            dof: if dof.is_finite() { Dof::Shared(dof) } else { Dof::Normal },
+        })
+        .unwrap()
+    };
+    // One sample takes the distribution functions, many take tables of them.
+    for n in [1, 100] {
+        let members = vec![of(n, -1.0, 0.5, 3.5), of(n, 2.0, 1.5, 12.0), of(n, 0.4, 0.2, f64::INFINITY)];
+        let mixture = Predictive::mixture(members).unwrap();
+        for (p, expected) in [
+            (1e-6, -23.293_374_141_180_73),
+            (0.05, -1.656_393_949_029_355_8),
+            (0.5, 0.342_210_828_102_347_93),
+            (0.95, 3.629_723_217_332_061_5),
+        ] {
+            let found = mixture.quantile(&[p]).unwrap()[0][(0, n - 1)];
+            assert_relative_eq!(found, expected, max_relative = 1e-11);
+        }
+    }
+}
+
 #[test]
 fn the_number_of_threads_does_not_change_a_bit() {
     let mut rng = rng(3);
@@ -380,6 +452,7 @@ fn the_number_of_threads_does_not_change_a_bit() {
                 predictive.quantile(&[0.3]).unwrap(),
                 predictive.crps(targets.as_ref()).unwrap(),
                 predictive.class_probabilities(1.5).unwrap(),
+                predictive.class_decomposition(1.5, 8, 0).unwrap(),
             )
         })
     };
@@ -440,8 +513,6 @@ fn wrong_shapes_and_values_are_typed_errors() {
         error(wrong),
         Error::Shape { what: "epistemic covariance", axis: "rows", found: 3, expected: 4 }
     ));
-    let wrong = Component { dof: Dof::PerSample(vec![5.0; 2]), ..good() };
-    assert!(matches!(error(wrong), Error::Shape { what: "degrees of freedom", found: 2, expected: 3, .. }));
     let wrong = Component { dof: Dof::Shared(2.0), ..good() };
     assert!(matches!(error(wrong), Error::DegreesOfFreedom { bound: 2.0, .. }));
     let wrong = Component { mean: Mat::from_fn(2, 3, |_, _| f64::NAN), ..good() };

@@ -115,6 +115,10 @@ fn for_each_columns_if<T: Real>(
 
 /// `work` on each chunk of samples 0..n at the same time, results in order.
 pub(crate) fn over_chunks<R: Send>(n: usize, work: impl Fn(Range<usize>) -> R + Sync) -> Vec<R> {
+    // One chunk is not worth waking a thread.
+    if n <= CHUNK {
+        return if n == 0 { Vec::new() } else { vec![work(0..n)] };
+    }
     over_parts(n, CHUNK, work)
 }
 

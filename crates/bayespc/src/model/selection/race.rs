@@ -272,7 +272,7 @@ fn best_linear(samples: &Samples<'_>, settings: &ModelSettings) -> Result<Option
         let mut ensemble = Ensemble::untrained(samples, settings.input_scaling)?;
         ensemble.train(samples, std::slice::from_ref(&plan), settings, &Work::new(&mut ()))?;
         let standardised = ensemble.standardise::<f64>(samples)?;
-        let energies = learning::free_energy(&ensemble.members[0].network, &standardised.view()?)?;
+        let energies = learning::free_energy(ensemble.members[0].network(), &standardised.view()?)?;
         let evidence: f64 = energies.iter().map(|f| f.expected_log_likelihood - f.complexity).sum();
         if best.as_ref().is_none_or(|(largest, _)| evidence > *largest) {
             best = Some((evidence, plan));

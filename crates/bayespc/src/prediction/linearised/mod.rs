@@ -12,9 +12,11 @@ use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
 mod one_output;
+mod one_row;
 
 use self::one_output::OneOutput;
-use super::predictive::{Component, Covariance};
+use super::predictive::Covariance;
+use super::predictor::OutputNoise;
 use crate::base::linalg::cast;
 use crate::base::parallel::PASS;
 use crate::distributions::MatrixNormalWishart;
@@ -28,31 +30,59 @@ use crate::real::Real;
 const SAMPLES: usize = PASS / 2;
 
 /// What prediction needs of the posterior, in working precision.
+#[derive(Clone, Debug)]
 pub(super) struct Factors<T: Real> {
     /// C⁻¹ of every layer and output block, V = C⁻ᵀC⁻¹.
     pub(super) inv_col_roots: Vec<Mat<T>>,
     /// Lᵀ/√ν of every hidden layer.
     pub(super) metric_roots: Vec<Mat<T>>,
-    /// √(ν/(ν−d−1)), by which a root of ⟨Σ⟩ exceeds that of ⟨Σ⁻¹⟩⁻¹.
+    /// ν/(ν−d−1), by which ⟨Σ⟩ exceeds ⟨Σ⁻¹⟩⁻¹.
     pub(super) noise_ratio: Vec<f64>,
     /// ⟨Σ⟩ of every output block.
     pub(super) block_noise: Vec<Mat<f64>>,
+    /// What a single output needs besides.
+    pub(super) top: Option<Top<T>>,
+}
+
+/// The row m_L of a single output's weights, alone and multiplied into what stands below it.
+#[derive(Clone, Debug)]
+pub(super) struct Top<T: Real> {
+    /// m_L without bias.
+    pub(super) row: Vec<T>,
+    /// diag(m_L) M_{L−1} without bias, by which f′(ẑ_{L−1}) passes to the layer below.
+    pub(super) mean: Mat<T>,
+    /// Lᵀ/√ν diag(m_L) of the last hidden layer.
+    pub(super) root: Mat<T>,
+}
+
+impl<T: Real> Top<T> {
+    fn new(network: &Network<T>, metric_roots: &[Mat<T>]) -> Self {
+        let means = network.means();
+        let (top, below) = (means[means.len() - 1], means.iter().rev().nth(1));
+        Self {
+            row: (0..top.ncols() - 1).map(|i| top[(0, i)]).collect(),
+            mean: below.map_or_else(Mat::new, |mean| {
+                Mat::from_fn(mean.nrows(), mean.ncols() - 1, |i, j| top[(0, i)] * mean[(i, j)])
+            }),
+            root: metric_roots.last().map_or_else(Mat::new, |root| {
+                Mat::from_fn(root.nrows(), root.ncols(), |i, j| root[(i, j)] * top[(0, j)])
+            }),
+        }
+    }
 }
 
 impl<T: Real> Factors<T> {
-    fn new(posteriors: &Posteriors) -> Result<Self> {
+    pub(super) fn new(network: &Network<T>, posteriors: &Posteriors) -> Result<Self> {
         let all = posteriors.hidden.iter().chain(&posteriors.output);
+        let metric_root = |q: &MatrixNormalWishart| {
+            let root = q.noise().inv_scale_chol().lower().transpose() * faer::Scale(1.0 / q.dof().sqrt());
+            cast(root.as_ref())
+        };
+        let metric_roots: Vec<Mat<T>> = posteriors.hidden.iter().map(metric_root).collect();
         Ok(Self {
+            top: (network.output().d_activity() == 1).then(|| Top::new(network, &metric_roots)),
             inv_col_roots: all.map(|q| cast(q.col_precision_chol().inverse_lower().as_ref())).collect(),
-            metric_roots: posteriors
-                .hidden
-                .iter()
-                .map(|q| {
-                    let root =
-                        q.noise().inv_scale_chol().lower().transpose() * faer::Scale(1.0 / q.dof().sqrt());
-                    cast(root.as_ref())
-                })
-                .collect(),
+            metric_roots,
             noise_ratio: posteriors
                 .hidden
                 .iter()
@@ -75,28 +105,33 @@ pub(super) struct ChunkResult {
     pub(super) hidden_noise: Vec<f64>,
 }
 
-pub(super) fn predict<T: Real>(network: &Network<T>, input: MatRef<'_, T>) -> Result<Component> {
-    let posteriors = network.posteriors()?;
-    let factors = Factors::new(&posteriors)?;
-    let d = network.output().d_activity();
-    let starts: Vec<usize> = (0..input.ncols()).step_by(SAMPLES).collect();
-    let parts: Vec<ChunkResult> = starts
-        .into_par_iter()
-        .map_init(
-            || None::<OneOutput<T>>,
-            |workspace, start| {
-                let chunk = input.subcols(start, SAMPLES.min(input.ncols() - start));
-                if d > 1 {
-                    return predict_chunk(network, &factors, chunk);
-                }
-                let workspace = match workspace {
-                    Some(workspace) if workspace.capacity() == chunk.ncols() => workspace,
-                    other => other.insert(OneOutput::new(network, &factors, chunk.ncols())),
-                };
-                workspace.predict(network, &factors, chunk)
-            },
-        )
-        .collect();
+pub(super) fn predict<T: Real>(
+    network: &Network<T>,
+    factors: &Factors<T>,
+    output: &OutputNoise,
+    input: MatRef<'_, T>,
+) -> ActivityPredictive {
+    let (d, n) = (network.output().d_activity(), input.ncols());
+    let one_chunk = |workspace: &mut Option<OneOutput<T>>, start: usize| {
+        let chunk = input.subcols(start, SAMPLES.min(n - start));
+        let Some(top) = &factors.top else {
+            return predict_chunk(network, factors, chunk);
+        };
+        let workspace = match workspace {
+            Some(workspace) if workspace.capacity() == chunk.ncols() => workspace,
+            other => other.insert(OneOutput::new(network, chunk.ncols())),
+        };
+        workspace.predict(network, factors, top, chunk)
+    };
+    let parts: Vec<ChunkResult> = match &factors.top {
+        Some(top) if n <= one_row::MAX_ROWS => vec![one_row::predict(network, factors, top, input)],
+        // One chunk is not worth waking a thread.
+        _ if n <= SAMPLES => vec![one_chunk(&mut None, 0)],
+        _ => {
+            let starts: Vec<usize> = (0..n).step_by(SAMPLES).collect();
+            starts.into_par_iter().map_init(|| None, one_chunk).collect()
+        }
+    };
     let gather = |rows: usize, part: fn(&ChunkResult) -> &Vec<f64>| {
         let mut whole = Mat::zeros(rows, input.ncols());
         let samples = parts.iter().flat_map(|result| part(result).chunks_exact(rows));
@@ -108,7 +143,7 @@ pub(super) fn predict<T: Real>(network: &Network<T>, input: MatRef<'_, T>) -> Re
     let covariance = |values: Mat<f64>| {
         if d == 1 { Covariance::Diagonal(values) } else { Covariance::Full(values) }
     };
-    network.settings().head.head().density(ActivityPredictive {
+    ActivityPredictive {
         mean: gather(d, |r| &r.mean),
         epistemic: covariance(gather(d * d, |r| &r.epistemic)),
         hidden_noise: if network.hidden_noise() && !network.hidden().is_empty() {
@@ -116,9 +151,9 @@ pub(super) fn predict<T: Real>(network: &Network<T>, input: MatRef<'_, T>) -> Re
         } else {
             Covariance::Zero
         },
-        noise: posteriors.output_noise()?,
-        dof: posteriors.output_dof(),
-    })
+        noise: output.covariance.clone(),
+        dof: output.dof,
+    }
 }
 
 fn predict_chunk<T: Real>(network: &Network<T>, factors: &Factors<T>, input: MatRef<'_, T>) -> ChunkResult {

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use faer::{Accum, Mat, MatMut, MatRef};
 
-use super::{ChunkResult, Factors};
+use super::{ChunkResult, Factors, Top};
 use crate::base::linalg::product_into;
 use crate::network::Network;
 use crate::real::Real;
@@ -28,10 +28,6 @@ pub(super) struct OneOutput<T: Real> {
     pre: Vec<Mat<T>>,
     /// ẑ_1 … ẑ_L, each `n × d_l`.
     post: Vec<Mat<T>>,
-    /// diag(m_L) M_{L−1} without bias, by which f′(ẑ_{L−1}) passes to the layer below.
-    top_mean: Mat<T>,
-    /// Lᵀ/√ν diag(m_L) of the last hidden layer.
-    top_root: Mat<T>,
     /// g_l as rows, and g_{l+1}, `n ×` the widest layer.
     feedback: Mat<T>,
     feedback_above: Mat<T>,
@@ -47,21 +43,13 @@ pub(super) struct OneOutput<T: Real> {
 
 impl<T: Real> OneOutput<T> {
     /// Room for chunks of `n` samples.
-    pub(super) fn new(network: &Network<T>, factors: &Factors<T>, n: usize) -> Self {
-        let (widths, means) = (network.widths(), network.means());
-        let (top, below) = (means[means.len() - 1], means.iter().rev().nth(1));
-        let top_root = factors.metric_roots.last();
+    pub(super) fn new(network: &Network<T>, n: usize) -> Self {
+        let widths = network.widths();
         let widest = widths.iter().copied().max().unwrap_or(0);
         let with_ones = |&d: &usize| Mat::from_fn(n, d + 1, |_, i| if i == d { T::one() } else { T::zero() });
         Self {
             pre: widths[..widths.len() - 1].iter().map(with_ones).collect(),
             post: widths[1..].iter().map(|&d| Mat::zeros(n, d)).collect(),
-            top_mean: below.map_or_else(Mat::new, |mean| {
-                Mat::from_fn(mean.nrows(), mean.ncols() - 1, |i, j| top[(0, i)] * mean[(i, j)])
-            }),
-            top_root: top_root.map_or_else(Mat::new, |root| {
-                Mat::from_fn(root.nrows(), root.ncols(), |i, j| root[(i, j)] * top[(0, j)])
-            }),
             feedback: Mat::zeros(n, widest),
             feedback_above: Mat::zeros(n, widest),
             slope: Mat::zeros(n, widest),
@@ -81,13 +69,13 @@ impl<T: Real> OneOutput<T> {
         &mut self,
         network: &Network<T>,
         factors: &Factors<T>,
+        top: &Top<T>,
         input: MatRef<'_, T>,
     ) -> ChunkResult {
         let (n, n_hidden) = (input.ncols(), network.hidden().len());
         let (means, activation) = (network.means(), network.settings().activation);
         self.forward(network, input);
-        let Self { pre, post, top_mean, top_root, feedback, feedback_above, slope, block, leverage, reach } =
-            self;
+        let Self { pre, post, feedback, feedback_above, slope, block, leverage, reach } = self;
 
         let noise = factors.block_noise[0][(0, 0)];
         leverages(&factors.inv_col_roots[n_hidden], &pre[n_hidden], block, leverage);
@@ -99,9 +87,9 @@ impl<T: Real> OneOutput<T> {
             let mut feedback = feedback.as_mut().subcols_mut(0, width);
             let root = if l + 1 == n_hidden {
                 activation.derivative_into(post[l].as_ref(), feedback.as_mut());
-                &*top_root
+                &top.root
             } else {
-                let mean = if l + 2 == n_hidden { top_mean.as_ref() } else { means[l + 1].subcols(0, width) };
+                let mean = if l + 2 == n_hidden { top.mean.as_ref() } else { means[l + 1].subcols(0, width) };
                 let above = feedback_above.as_ref().subcols(0, mean.nrows());
                 product_into(feedback.as_mut(), Accum::Replace, above, mean, T::one());
                 let mut slope = slope.as_mut().subcols_mut(0, width);
@@ -178,7 +166,7 @@ fn squared_lengths<T: Real>(
     }
 }
 
-fn column<T: Real>(x: MatRef<'_, T>, j: usize) -> &[T] {
+pub(super) fn column<T: Real>(x: MatRef<'_, T>, j: usize) -> &[T] {
     x.col(j).try_as_col_major().expect("columns of a matrix are contiguous").as_slice()
 }
 

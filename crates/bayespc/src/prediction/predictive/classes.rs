@@ -11,20 +11,18 @@ use faer::Mat;
 use super::chunks::{from_columns, over_chunks};
 use super::component::Component;
 use super::mixture::Predictive;
+use crate::base::check::positive;
 use crate::base::linalg::Cholesky;
 use crate::error::{Error, Result};
 
 /// Name of C in errors.
-const WHAT: &str = "predictive covariance";
+pub(super) const WHAT: &str = "predictive covariance";
 
 impl Predictive {
     /// Probabilities of the K classes, `K × n`, for targets that are one-hot codes. `temperature` τ > 1
     /// flattens them.
     pub fn class_probabilities(&self, temperature: f64) -> Result<Mat<f64>> {
-        if !(temperature.is_finite() && temperature > 0.0) {
-            let must_be = "positive and finite";
-            return Err(Error::Setting { name: "temperature", value: temperature, must_be });
-        }
+        positive("temperature", temperature)?;
         let (n_classes, n) = (self.n_targets(), self.n_samples());
         let shared: Vec<_> = self.components().iter().map(shared_precision).collect::<Result<_>>()?;
         let chunks = over_chunks(n, |samples| -> Result<Vec<f64>> {
@@ -46,7 +44,7 @@ impl Predictive {
 }
 
 /// C⁻¹ if all samples share it and it is not diagonal.
-fn shared_precision(component: &Component) -> Result<Option<Mat<f64>>> {
+pub(super) fn shared_precision(component: &Component) -> Result<Option<Mat<f64>>> {
     if component.is_diagonal() || !component.is_shared() || component.n_samples() == 0 {
         return Ok(None);
     }
@@ -60,7 +58,7 @@ fn precision(component: &Component, sample: usize) -> Result<Mat<f64>> {
 }
 
 /// e_kᵀC⁻¹μ − ½ (C⁻¹)_kk for each k.
-fn logits_into(
+pub(super) fn logits_into(
     component: &Component,
     shared: Option<&Mat<f64>>,
     sample: usize,
@@ -95,7 +93,7 @@ fn logits_into(
 }
 
 /// logits ← softmax(logits/τ).
-fn softmax(logits: &mut [f64], temperature: f64) {
+pub(super) fn softmax(logits: &mut [f64], temperature: f64) {
     let largest = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut total = 0.0;
     for logit in logits.iter_mut() {

@@ -10,8 +10,9 @@
 //! E = (φᵀVφ)⟨Σ⟩. Both parts are stored as sparsely as they are known: shared by all samples,
 //! diagonal, or full.
 
-use faer::{Mat, MatRef};
+use faer::Mat;
 
+use crate::base::check::{check_finite, check_shape};
 use crate::error::{Error, Result};
 
 /// Covariances of d targets for n samples.
@@ -28,14 +29,12 @@ pub enum Covariance {
 }
 
 /// Degrees of freedom of the samples' distributions.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Dof {
     /// Normal: infinitely many.
     Normal,
-    /// The same k > 2 for every sample.
+    /// Student-t with this k > 2.
     Shared(f64),
-    /// k > 2 of each sample.
-    PerSample(Vec<f64>),
 }
 
 /// A normal or Student-t distribution for each of n samples.
@@ -117,8 +116,8 @@ impl Covariance {
             Self::Diagonal(variances) => (variances, d, n),
             Self::Full(matrices) => (matrices, d * d, n),
         };
-        check_shape(values.as_ref(), rows, columns, what)?;
-        check_finite(values.as_ref(), what)?;
+        check_shape(what, values.as_ref(), rows, columns)?;
+        check_finite(what, values.as_ref())?;
         for sample in 0..if self.is_shared() { 1 } else { n } {
             if let Some(pivot) = (0..d).find(|&target| self.variance(target, sample) < 0.0) {
                 return Err(Error::NotPositiveDefinite { what, pivot });
@@ -155,41 +154,20 @@ impl Covariance {
 }
 
 impl Dof {
-    /// Degrees of freedom of one sample; ∞ is normal.
-    pub fn of(&self, sample: usize) -> f64 {
+    /// The number of degrees of freedom; ∞ is normal.
+    pub fn value(self) -> f64 {
         match self {
             Self::Normal => f64::INFINITY,
-            Self::Shared(dof) => *dof,
-            Self::PerSample(dofs) => dofs[sample],
+            Self::Shared(dof) => dof,
         }
     }
 
-    /// The one value for all samples, if there is one.
-    pub(crate) fn shared(&self) -> Option<f64> {
-        match self {
-            Self::Normal => Some(f64::INFINITY),
-            Self::Shared(dof) => Some(*dof),
-            Self::PerSample(_) => None,
-        }
-    }
-
-    fn validate(&self, n: usize) -> Result<()> {
-        let dofs = match self {
-            Self::Normal => return Ok(()),
-            Self::Shared(dof) => std::slice::from_ref(dof),
-            Self::PerSample(dofs) if dofs.len() == n => dofs,
-            Self::PerSample(dofs) => {
-                return Err(Error::Shape {
-                    what: "degrees of freedom",
-                    axis: "samples",
-                    found: dofs.len(),
-                    expected: n,
-                });
-            }
-        };
-        match dofs.iter().find(|&&dof| dof.is_nan() || dof <= 2.0) {
-            Some(&dof) => Err(Error::DegreesOfFreedom { what: "the predictive", dof, bound: 2.0 }),
-            None => Ok(()),
+    fn validate(self) -> Result<()> {
+        let dof = self.value();
+        if dof > 2.0 {
+            Ok(())
+        } else {
+            Err(Error::DegreesOfFreedom { what: "the predictive", dof, bound: 2.0 })
         }
     }
 }
@@ -221,10 +199,10 @@ impl Component {
         if d == 0 {
             return Err(Error::Empty { what: "predicted mean" });
         }
-        check_finite(self.mean.as_ref(), "predicted mean")?;
+        check_finite("predicted mean", self.mean.as_ref())?;
         self.aleatoric.validate(d, n, "aleatoric covariance")?;
         self.epistemic.validate(d, n, "epistemic covariance")?;
-        self.dof.validate(n)
+        self.dof.validate()
     }
 
     pub(crate) fn is_diagonal(&self) -> bool {
@@ -252,7 +230,7 @@ impl Component {
             }),
             aleatoric: self.aleatoric.scaled(scale),
             epistemic: self.epistemic.scaled(scale),
-            dof: self.dof.clone(),
+            dof: self.dof,
         }
     }
 
@@ -261,43 +239,11 @@ impl Component {
             mean: columns(&self.mean, samples),
             aleatoric: self.aleatoric.select(samples),
             epistemic: self.epistemic.select(samples),
-            dof: match &self.dof {
-                Dof::PerSample(dofs) => Dof::PerSample(samples.iter().map(|&sample| dofs[sample]).collect()),
-                dof => dof.clone(),
-            },
+            dof: self.dof,
         }
     }
 }
 
 fn columns(matrix: &Mat<f64>, samples: &[usize]) -> Mat<f64> {
     Mat::from_fn(matrix.nrows(), samples.len(), |i, j| matrix[(i, samples[j])])
-}
-
-/// `values` is `rows × columns`.
-pub(crate) fn check_shape(
-    values: MatRef<'_, f64>,
-    rows: usize,
-    columns: usize,
-    what: &'static str,
-) -> Result<()> {
-    if values.nrows() != rows {
-        return Err(Error::Shape { what, axis: "rows", found: values.nrows(), expected: rows });
-    }
-    if values.ncols() != columns {
-        return Err(Error::Shape { what, axis: "columns", found: values.ncols(), expected: columns });
-    }
-    Ok(())
-}
-
-/// No entry of `values` is NaN or infinite.
-pub(crate) fn check_finite(values: MatRef<'_, f64>, what: &'static str) -> Result<()> {
-    for sample in 0..values.ncols() {
-        for row in 0..values.nrows() {
-            let value = values[(row, sample)];
-            if !value.is_finite() {
-                return Err(Error::NotFinite { what, row: sample, column: row, value });
-            }
-        }
-    }
-    Ok(())
 }

@@ -12,9 +12,12 @@ use std::ops::Range;
 
 use faer::{Mat, MatRef};
 
-use super::chunks::over_chunks;
+use super::chunks::{filled, over_chunks};
 use super::component::Component;
+use super::marginal::{Marginals, mixture_cdf_and_density};
 use super::mixture::Predictive;
+use super::quantiles::tail_quantile;
+use super::recalibrated::Recalibrated;
 use crate::base::linalg::Cholesky;
 use crate::distributions::student_t::{log_kernel, log_normaliser};
 use crate::error::{Error, Result};
@@ -45,6 +48,54 @@ impl Predictive {
     /// no density.
     pub fn log_density(&self, targets: MatRef<'_, f64>) -> Result<Vec<f64>> {
         self.check_targets(targets)?;
+        match self.recalibrated() {
+            Some(recalibrated) => self.recalibrated_log_density(recalibrated, targets),
+            None => self.own_log_density(targets),
+        }
+    }
+
+    /// The model's own dependence between targets with recalibrated marginals: y_i belongs to the y⁰_i that has the same
+    /// probability below it under the model's own marginal F⁰_i,
+    ///
+    /// ```text
+    /// log p(y) = log p⁰(y⁰) + Σ_i log p_i(y_i) − log p⁰_i(y⁰_i) ,   F_i(y_i) = F⁰_i(y⁰_i)
+    /// ```
+    fn recalibrated_log_density(&self, z: &[Recalibrated], targets: MatRef<'_, f64>) -> Result<Vec<f64>> {
+        let (d, n) = (self.n_targets(), self.n_samples());
+        let shared = Marginals::new(self, usize::MAX);
+        // Of each target y⁰, and log p_i − log p⁰_i in the row below it; of a single target log p_i alone.
+        let moved = filled(2 * d, n, |row, sample, pair: &mut (f64, f64)| {
+            if row % 2 == 1 {
+                return pair.1;
+            }
+            let target = row / 2;
+            let (mean, std) = self.own_moments(target, sample);
+            let place = (targets[(target, sample)] - mean) / std;
+            let log_density = (z[target].density(place) / std).ln();
+            *pair = (targets[(target, sample)], log_density);
+            if d > 1 && std > 0.0 {
+                let mut marginals = Vec::new();
+                shared.fill(target, sample, &mut marginals);
+                let own = tail_quantile(&mut marginals, z[target].smaller_tail(place), place > 0.0);
+                *pair = (own, log_density - mixture_cdf_and_density(&marginals, own).1.ln());
+            }
+            pair.0
+        });
+        if let Some(pivot) = (0..d).find(|&target| (0..n).any(|j| !(self.own_moments(target, j).1 > 0.0))) {
+            return Err(Error::NotPositiveDefinite { what: WHAT, pivot });
+        }
+        if d == 1 {
+            return Ok((0..n).map(|j| moved[(1, j)]).collect());
+        }
+        let own = Mat::from_fn(d, n, |i, j| moved[(2 * i, j)]);
+        let mut densities = self.own_log_density(own.as_ref())?;
+        for (j, density) in densities.iter_mut().enumerate() {
+            *density += (0..d).map(|i| moved[(2 * i + 1, j)]).sum::<f64>();
+        }
+        Ok(densities)
+    }
+
+    fn own_log_density(&self, targets: MatRef<'_, f64>) -> Result<Vec<f64>> {
         let (d, n_components) = (self.n_targets(), self.components().len());
         let prepared = self.components().iter().map(prepare).collect::<Result<Vec<_>>>()?;
         let chunks = over_chunks(self.n_samples(), |samples| {
@@ -63,8 +114,7 @@ impl Predictive {
                     samples.clone(),
                     &mut scratch,
                     |i, log_det, distance| {
-                        let dof = component.dof.of(samples.start + i);
-                        let constant = constant.unwrap_or_else(|| log_constant(d, dof));
+                        let dof = component.dof.value();
                         terms[i * n_components + c] =
                             log_weight + constant - 0.5 * log_det + log_kernel(d, dof, distance, dof - 2.0);
                     },
@@ -82,8 +132,8 @@ fn log_constant(d: usize, dof: f64) -> f64 {
     log_normaliser(d, dof) - shrinkage
 }
 
-/// What all samples of a component share: the factor, and the constant if they share the degrees of freedom.
-fn prepare(component: &Component) -> Result<(Root, Option<f64>)> {
+/// What all samples of a component share: the factor if they do, and the constant.
+fn prepare(component: &Component) -> Result<(Root, f64)> {
     let d = component.n_targets();
     let root = if component.is_diagonal() {
         Root::Diagonal
@@ -96,7 +146,7 @@ fn prepare(component: &Component) -> Result<(Root, Option<f64>)> {
     } else {
         Root::PerSample
     };
-    Ok((root, component.dof.shared().map(|dof| log_constant(d, dof))))
+    Ok((root, log_constant(d, component.dof.value())))
 }
 
 /// Hand (index in the chunk, log|C|, squared distance of the target) of each sample to `term`.

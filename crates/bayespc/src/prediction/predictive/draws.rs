@@ -29,9 +29,27 @@ impl Predictive {
                         break;
                     }
                 }
-                draw(chosen, rng)
+                let mut values = draw(chosen, rng);
+                self.recalibrate(&mut values);
+                values
             })
             .collect()
+    }
+}
+
+impl Predictive {
+    /// Draws of the model's own distribution become draws of the recalibrated one, by the probability below them.
+    fn recalibrate(&self, values: &mut Mat<f64>) {
+        let Some(recalibrated) = self.recalibrated() else { return };
+        for sample in 0..self.n_samples() {
+            for (target, z) in recalibrated.iter().enumerate() {
+                let below = self.own_marginal_cdf(target, sample, values[(target, sample)]);
+                let (mean, std) = self.own_moments(target, sample);
+                // A draw so far out that nothing is left above it belongs to the last probability that is left.
+                let below = below.clamp(f64::MIN_POSITIVE, 1.0 - 0.5 * f64::EPSILON);
+                values[(target, sample)] = mean + std * z.quantile(below);
+            }
+        }
     }
 }
 
@@ -46,7 +64,7 @@ fn draw(component: &Component, rng: &mut dyn Rng) -> Mat<f64> {
             semidefinite_root(&mut root);
         }
         normal.fill_with(|| StandardNormal.sample(rng));
-        let dof = component.dof.of(sample);
+        let dof = component.dof.value();
         let spread = if dof.is_finite() { ((dof - 2.0) / chi_squared(dof, rng)).sqrt() } else { 1.0 };
         for j in 0..d {
             for i in j..d {
@@ -59,7 +77,7 @@ fn draw(component: &Component, rng: &mut dyn Rng) -> Mat<f64> {
 
 /// a ← L with L Lᵀ = a, in the lower triangle, for a covariance that may be singular: a direction without
 /// variance gets a column of zeros.
-fn semidefinite_root(a: &mut Mat<f64>) {
+pub(super) fn semidefinite_root(a: &mut Mat<f64>) {
     let d = a.nrows();
     for j in 0..d {
         let variance = a[(j, j)];

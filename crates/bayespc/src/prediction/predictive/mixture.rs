@@ -12,12 +12,17 @@
 //! A closed-form predictor has one component. Monte Carlo has one per draw: mean and noise of the
 //! drawn network, no epistemic part, which is then all in the spread of the means. An ensemble is the
 //! mixture of its members, each with the same weight however many components it has.
+//!
+//! Conformal scores may recalibrate a predictive: they keep its mean, and every other answer is that of the recalibrated
+//! distribution. Its covariance is D (A + E) D, with D² the diagonal of the variances of standardised residuals.
 
 use std::sync::Arc;
 
 use faer::{Mat, MatRef};
 
-use super::component::{Component, Covariance, check_finite, check_shape};
+use super::component::{Component, Covariance};
+use super::recalibrated::Recalibrated;
+use crate::base::check::{check_finite, check_shape, positive};
 use crate::error::{Error, Result};
 
 /// Mixture of per-sample elliptical distributions over d targets, for n samples.
@@ -26,8 +31,8 @@ pub struct Predictive {
     components: Vec<Component>,
     /// log w_c; Σ_c w_c = 1.
     log_weights: Vec<f64>,
-    /// Conformal scores in rising order, per target, if intervals go by them.
-    scores: Option<Arc<[Vec<f64>]>>,
+    /// Distribution of the standardised residual of each target, if conformal scores say it.
+    recalibrated: Option<Arc<[Recalibrated]>>,
 }
 
 impl Predictive {
@@ -64,9 +69,9 @@ impl Predictive {
         };
         let (d, n) = (first.n_targets(), first.n_samples());
         for component in &components {
-            check_shape(component.mean.as_ref(), d, n, "predicted mean")?;
+            check_shape("predicted mean", component.mean.as_ref(), d, n)?;
         }
-        Ok(Self { components, log_weights, scores: None })
+        Ok(Self { components, log_weights, recalibrated: None })
     }
 
     /// Number of samples n.
@@ -104,7 +109,9 @@ impl Predictive {
 
     /// Variances of the noise in the targets, `d × n`.
     pub fn aleatoric_variance(&self) -> Mat<f64> {
-        self.average(|component, target, sample| component.aleatoric.variance(target, sample))
+        self.average(|component, target, sample| {
+            self.factor(target, target) * component.aleatoric.variance(target, sample)
+        })
     }
 
     /// Variances that more data would take away, `d × n`.
@@ -112,7 +119,8 @@ impl Predictive {
         let mean = self.mean();
         self.average(|component, target, sample| {
             let deviation = component.mean[(target, sample)] - mean[(target, sample)];
-            component.epistemic.variance(target, sample) + deviation * deviation
+            self.factor(target, target)
+                * (component.epistemic.variance(target, sample) + deviation * deviation)
         })
     }
 
@@ -120,7 +128,9 @@ impl Predictive {
     pub fn variance(&self) -> Mat<f64> {
         // A matrix of one row takes eight times the memory of its values: this one is filled where it is.
         if let [component] = self.components.as_slice() {
-            return Mat::from_fn(self.n_targets(), self.n_samples(), |i, j| component.variance(i, j));
+            return Mat::from_fn(self.n_targets(), self.n_samples(), |i, j| {
+                self.factor(i, i) * component.variance(i, j)
+            });
         }
         self.aleatoric_variance() + self.epistemic_variance()
     }
@@ -155,7 +165,8 @@ impl Predictive {
         for (weight, component) in self.weighted_components() {
             for j in 0..d {
                 for i in 0..d {
-                    covariance[(i, j)] += weight
+                    covariance[(i, j)] += self.factor(i, j)
+                        * weight
                         * (component.mean[(i, sample)] - mean[(i, 0)])
                         * (component.mean[(j, sample)] - mean[(j, 0)]);
                 }
@@ -182,9 +193,7 @@ impl Predictive {
                 return Err(Error::Shape { what, axis: "targets", found, expected });
             }
         }
-        if let Some(&value) = scale.iter().find(|&&scale| !(scale.is_finite() && scale > 0.0)) {
-            return Err(Error::Setting { name: "scale", value, must_be: "positive and finite" });
-        }
+        scale.iter().try_for_each(|&scale| positive("scale", scale))?;
         if let Some(&value) = offset.iter().find(|offset| !offset.is_finite()) {
             return Err(Error::Setting { name: "offset", value, must_be: "finite" });
         }
@@ -201,27 +210,30 @@ impl Predictive {
         })
     }
 
-    /// The same with intervals by conformal scores, in rising order, of every target.
+    /// The same recalibrated by conformal scores, in rising order, of every target. Scores that are all 0, or not
+    /// finite, say nothing: then the model's own word stands.
     pub(crate) fn conformal(self, scores: &[Vec<f64>]) -> Self {
-        Self { scores: Some(scores.into()), ..self }
+        let dof = self.components.iter().map(|c| c.dof.value()).fold(f64::INFINITY, f64::min);
+        let recalibrated: Option<Vec<_>> = scores.iter().map(|s| Recalibrated::new(s, dof)).collect();
+        Self { recalibrated: recalibrated.map(Arc::from), ..self }
     }
 
-    /// Conformal scores, if intervals go by them.
-    pub(crate) fn scores(&self) -> Option<&[Vec<f64>]> {
-        self.scores.as_deref()
+    /// Distributions of the targets' standardised residuals, if conformal scores say them.
+    pub(crate) fn recalibrated(&self) -> Option<&[Recalibrated]> {
+        self.recalibrated.as_deref()
     }
 
     /// `targets` are finite and as many as were predicted.
     pub(crate) fn check_targets(&self, targets: MatRef<'_, f64>) -> Result<()> {
-        check_shape(targets, self.n_targets(), self.n_samples(), "targets")?;
-        check_finite(targets, "targets")
+        check_shape("targets", targets, self.n_targets(), self.n_samples())?;
+        check_finite("targets", targets)
     }
 
     fn map(&self, change: impl Fn(&Component) -> Component) -> Self {
         Self {
             components: self.components.iter().map(change).collect(),
             log_weights: self.log_weights.clone(),
-            scores: self.scores.clone(),
+            recalibrated: self.recalibrated.clone(),
         }
     }
 
@@ -241,7 +253,23 @@ impl Predictive {
     fn average_covariance(&self, sample: usize, part: impl Fn(&Component) -> &Covariance) -> Mat<f64> {
         let d = self.n_targets();
         Mat::from_fn(d, d, |i, j| {
-            self.weighted_components().map(|(weight, c)| weight * part(c).entry(i, j, sample)).sum()
+            let entries = self.weighted_components().map(|(weight, c)| weight * part(c).entry(i, j, sample));
+            self.factor(i, j) * entries.sum::<f64>()
         })
+    }
+
+    /// By which recalibration changes Cov(y_row, y_column).
+    fn factor(&self, row: usize, column: usize) -> f64 {
+        self.recalibrated().map_or(1.0, |z| (z[row].variance() * z[column].variance()).sqrt())
+    }
+
+    /// Mean and standard deviation of one target of one sample, without recalibration.
+    pub(crate) fn own_moments(&self, target: usize, sample: usize) -> (f64, f64) {
+        let over = |value: &dyn Fn(&Component) -> f64| -> f64 {
+            self.weighted_components().map(|(weight, component)| weight * value(component)).sum()
+        };
+        let mean = over(&|c| c.mean[(target, sample)]);
+        let variance = over(&|c| c.variance(target, sample) + (c.mean[(target, sample)] - mean).powi(2));
+        (mean, variance.sqrt())
     }
 }

@@ -2,6 +2,7 @@
 //! can be asked of it, in a file each.
 
 mod chunks;
+mod class_decomposition;
 mod classes;
 mod component;
 mod density;
@@ -9,9 +10,10 @@ mod draws;
 mod marginal;
 mod mixture;
 mod quantiles;
+mod recalibrated;
 mod scores;
 
 pub(crate) use chunks::filled;
+pub use class_decomposition::ClassDecomposition;
 pub use component::{Component, Covariance, Dof};
-pub(crate) use component::{check_finite, check_shape};
 pub use mixture::Predictive;
