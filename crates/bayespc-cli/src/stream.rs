@@ -42,10 +42,11 @@ pub fn run(table: &TableArgs, plan: &Plan, out: Option<Output>, as_json: bool) -
     let notes = model.notes_mut();
     notes.insert(ENCODING_NOTE.to_owned(), serde_json::to_string(problem.encoding())?);
     notes.insert(DATA_NOTE.to_owned(), problem.source.name.clone());
+    let written = out.as_ref().map(|out| out.path().to_owned());
     if let Some(out) = out {
         out.write_whole(&model.to_bytes()?)?;
     }
-    report(&problem, &sums, seconds, as_json)
+    report(&problem, &sums, seconds, written.as_deref(), as_json)
 }
 
 /// Learn a file in one pass.
@@ -85,7 +86,7 @@ pub fn learn(table: &TableArgs, plan: &Plan) -> Result<Learned> {
     Ok(Learned { seconds: start.elapsed().as_secs_f64(), problem, model, sums })
 }
 
-fn report(problem: &Problem, sums: &Sums, seconds: f64, as_json: bool) -> Result<()> {
+fn report(problem: &Problem, sums: &Sums, seconds: f64, written: Option<&Path>, as_json: bool) -> Result<()> {
     let rate = sums.rows as f64 / seconds;
     let scores = sums.means();
     if as_json {
@@ -97,6 +98,7 @@ fn report(problem: &Problem, sums: &Sums, seconds: f64, as_json: bool) -> Result
         result.insert("rows_per_second".into(), json!(rate));
         result.insert("scored_rows".into(), json!(sums.scored));
         result.extend(scores.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
+        result.insert("model".into(), json!(written));
         return print_json(&result.into());
     }
     let heading = format!(
@@ -105,7 +107,11 @@ fn report(problem: &Problem, sums: &Sums, seconds: f64, as_json: bool) -> Result
     );
     let rows: Vec<_> =
         scores.iter().map(|(name, value)| (label(name).to_owned(), format!("{value:.4}"))).collect();
-    print(&format!("{heading}\n\n{}", two_columns(&rows)))
+    print(&format!("{heading}\n\n{}", two_columns(&rows)))?;
+    if let Some(path) = written {
+        note(&format!("model written to {}", path.display()));
+    }
+    Ok(())
 }
 
 /// A model that has learned nothing yet, with settings that suit the first chunk.

@@ -11,4 +11,5 @@ mod bad_input;
 mod bench;
 mod evaluate;
 mod fit_and_predict;
+mod own_files;
 mod support;
