@@ -17,7 +17,7 @@ use crate::output::{Files, note, print, print_json, two_columns};
 use crate::progress::{Watched, bar};
 use crate::scores::{Predictions, Scores};
 use crate::settings::{Plan, SettingsArgs};
-use crate::{stream, threads};
+use crate::{interrupt, stream, threads};
 
 /// Note of the model that holds its encoding, as JSON.
 pub const ENCODING_NOTE: &str = "encoding";
@@ -146,6 +146,7 @@ fn train(problem: &Problem, parts: &Parts, plan: &Plan) -> Result<Model> {
     let input = parts.train.features.as_ref();
     let result = plan.fit(input, targets, &mut Watched(bar.clone()));
     bar.finish_and_clear();
+    interrupt::check()?;
     let mut model = result.context("training failed")?;
     if let Some(warning) = model.notes().get(WARNING_NOTE) {
         note(&format!("warning: {warning}"));

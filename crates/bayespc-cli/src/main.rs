@@ -1,7 +1,7 @@
 //! The command `bayespc`: fit, predict and evaluate on tables, look into models, fetch data.
 //!
 //! Results go to standard output, everything else to standard error. Exit code 0 is success, 2 a mistake in
-//! the command line or the settings, 1 any other failure.
+//! the command line or the settings, 130 Ctrl-C, 143 SIGTERM, 1 any other failure.
 
 mod bench;
 mod completions;
@@ -12,6 +12,7 @@ mod fit;
 mod images;
 mod input;
 mod inspect;
+mod interrupt;
 mod learner;
 mod output;
 mod predict;
@@ -62,7 +63,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let command = Cli::parse().command;
+    if let Err(error) = interrupt::listen() {
+        output::note(&format!("warning: cannot listen for Ctrl-C, which ends the command at once: {error}"));
+    }
+    let result = match command {
         Command::Fit(args) => fit::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),

@@ -4,6 +4,7 @@
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use tempfile::NamedTempFile;
@@ -133,6 +134,9 @@ impl Output {
             draft_in(folder_of(&self.target)).map(DraftFile::New)
         };
         let file = file.with_context(|| format!("cannot write {}", self.path.display()))?;
+        if let DraftFile::New(file) = &file {
+            drafts().push(file.path().to_owned());
+        }
         Ok(Draft { path: self.target, file })
     }
 
@@ -157,6 +161,24 @@ fn draft_in(folder: &Path) -> io::Result<NamedTempFile> {
     builder.tempfile_in(folder)
 }
 
+/// Drafts that would be left behind if the process ended now.
+static DRAFTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn drafts() -> MutexGuard<'static, Vec<PathBuf>> {
+    DRAFTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// End the process from whatever thread, and take half-written files along.
+pub fn exit_without_drafts(code: i32) -> ! {
+    // Kept to the end of the process: no draft is begun or finished meanwhile.
+    let drafts = drafts();
+    for draft in &*drafts {
+        // What cannot be removed stays; there is nobody left to tell.
+        let _ = std::fs::remove_file(draft);
+    }
+    std::process::exit(code)
+}
+
 /// A file half written, which goes away unless it is finished.
 #[derive(Debug)]
 pub struct Draft {
@@ -178,6 +200,9 @@ impl Draft {
             DraftFile::Special(mut file) => file.flush().with_context(failed),
             DraftFile::New(file) => {
                 file.as_file().sync_all().with_context(failed)?;
+                // Kept to the end of the function: nobody ends the process between the two.
+                let mut drafts = drafts();
+                drafts.retain(|draft| draft != file.path());
                 file.persist(&self.path).map_err(|error| error.error).with_context(failed)?;
                 Ok(())
             }

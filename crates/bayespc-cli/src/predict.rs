@@ -15,7 +15,7 @@ use crate::failure::usage;
 use crate::fit::ENCODING_NOTE;
 use crate::input;
 use crate::output::{Files, note};
-use crate::threads;
+use crate::{interrupt, threads};
 
 /// Rows predicted at a time: few enough for memory, many enough for speed.
 const BATCH: usize = 4096;
@@ -138,6 +138,7 @@ fn write_predictions(
     let mut warnings = Warnings::default();
     let mut header = Some(table.header());
     let mut put = |features: MatRef<'_, f64>| -> Result<()> {
+        interrupt::check()?;
         let rows = table.rows(features)?;
         let mut writer = csv::Writer::from_writer(Vec::new());
         if let Some(header) = header.take() {

@@ -7,6 +7,8 @@ use bayespc::model::Progress;
 use bayespc::training::Control;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::interrupt::interrupted;
+
 /// A bar of `length` steps; invisible unless standard error is a terminal.
 pub fn bar(what: &'static str, length: u64) -> ProgressBar {
     let target = if std::io::stderr().is_terminal() {
@@ -21,14 +23,14 @@ pub fn bar(what: &'static str, length: u64) -> ProgressBar {
     bar
 }
 
-/// Training, watched by a bar.
+/// Training, watched by a bar and stopped by Ctrl-C: what then comes back is half trained.
 pub struct Watched(pub ProgressBar);
 
 impl Progress for Watched {
     fn update(&mut self, done: u64, planned: u64) -> Control {
         self.0.set_length(planned);
         self.0.set_position(done);
-        Control::Continue
+        if interrupted() { Control::Stop } else { Control::Continue }
     }
 }
 

@@ -16,6 +16,7 @@ use serde_json::json;
 use crate::failure::usage;
 use crate::fit::{DATA_NOTE, ENCODING_NOTE};
 use crate::input::{Part, Problem, TableArgs};
+use crate::interrupt;
 use crate::output::{Output, note, print, print_json, two_columns};
 use crate::progress::bar;
 use crate::scores::{Predictions, Scores, label};
@@ -61,6 +62,7 @@ pub fn learn(table: &TableArgs, plan: &Plan) -> Result<Learned> {
     let mut sums = Sums::default();
     let bar = bar("rows", 0);
     for batch in RowBatches::open(Path::new(&table.data), encoding, CHUNK)? {
+        interrupt::check()?;
         let batch = batch?;
         for warning in &batch.warnings {
             note(&format!("warning: {warning}"));

@@ -11,5 +11,7 @@ mod bad_input;
 mod bench;
 mod evaluate;
 mod fit_and_predict;
+#[cfg(target_os = "linux")]
+mod interrupt;
 mod own_files;
 mod support;
