@@ -272,7 +272,7 @@ impl Part {
     }
 
     /// Number of rows.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.features.ncols()
     }
 }

@@ -12,16 +12,16 @@ use bayespc::inference::FeedbackSettings;
 use bayespc::learners::{Bpc, Learner, Rule};
 use bayespc::network::{Network, NetworkSettings};
 use bayespc::training::{self, Control, EpochReport, Observer, TrainingSettings};
+use bayespc_cli::output::{Files, Output, note};
+use bayespc_cli::progress::bar;
 use bayespc_experiments::plot::{Line, Panel, Scatter, figure};
 use faer::Mat;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use super::machine::pool;
-use super::{BenchArgs, Outcome, median, table};
-use crate::output::{Files, Output, note};
-use crate::progress::bar;
+use crate::machine::pool;
+use crate::{BenchArgs, Outcome, median, table};
 
 const COLUMNS: usize = 20;
 const BATCH: usize = 128;
