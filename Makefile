@@ -52,9 +52,9 @@ peers-env:
 
 peers: peers-env ## an MNIST epoch here and in JAX and scikit-learn, and the ratios; needs MNIST (DATA=folder)
 	@mkdir -p $(OUT)
-	cargo build --release --quiet -p bayespc-cli
+	cargo build --release -p bayespc-bench
 	.venv-peers/bin/python scripts/peers.py > $(OUT)/peers.json
-	target/release/bayespc bench mnist --learner bpc,backprop,pc --rule feedback,relaxation --peers $(OUT)/peers.json
+	cargo run --release --quiet -p bayespc-bench -- mnist --learner bpc,backprop,pc --rule feedback,relaxation --peers $(OUT)/peers.json
 
 peers-tables: peers-env ## NGBoost, Gaussian process and MC dropout on the benchmark's splits, over an hour; needs the tables (DATA=folder)
 	.venv-peers/bin/python scripts/peers_tables.py $(OUT)

@@ -9,7 +9,7 @@ medians over rounds are compared. `--threads` bounds the threads of NumPy's BLAS
 this size runs on one thread here. Ends with status 1 if the ratio is below `--at-least`.
 
 With `--fit` whole fits are compared instead: five networks on a table of energy's shape (8-50-50-1, batches
-of 32, 100 epochs, the final pass included), here by `bayespc bench tabular` on all cores. The reference is
+of 32, 100 epochs, the final pass included), here by `bayespc-bench tabular` on all cores. The reference is
 timed for a few epochs of one network, scaled to all epochs and to five networks one after the other.
 """
 
@@ -91,7 +91,7 @@ def compare_steps(module, rng, rounds: int, steps: int) -> float:
 
 def our_fit(program: pathlib.Path, cores: int) -> tuple[float, int, int]:
     """Seconds of a fit of all members on all cores, rows of the table, and epochs."""
-    command = [program, "bench", "tabular", "--json", "--repeats", "1", "--threads", str(cores)]
+    command = [program, "tabular", "--json", "--repeats", "1", "--threads", str(cores)]
     report = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
     run = next(r for r in report["runs"] if r["table"].endswith(TABLE) and r["members"] == MEMBERS)
     return run["seconds_fit"], run["rows"], report["epochs"]
@@ -110,7 +110,7 @@ def their_fit(reference, rng, rows: int, epochs: int) -> float:
 
 def compare_fits(reference, rng, rounds: int) -> float:
     """Time both sides' fits in alternating rounds, print them, and return the ratio."""
-    program, cores = build("-p", "bayespc-cli"), os.cpu_count() or 1
+    program, cores = build("-p", "bayespc-bench"), os.cpu_count() or 1
     ours, theirs = [], []
     for _ in range(rounds):
         seconds, rows, epochs = our_fit(program, cores)

@@ -5,6 +5,8 @@ use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use crate::interrupt::Interrupted;
+
 /// The command line or the settings are wrong; exit code 2, like clap's own complaints.
 #[derive(Debug)]
 struct Usage(String);
@@ -30,6 +32,10 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     };
     if error.chain().any(closed) {
         return ExitCode::SUCCESS;
+    }
+    if let Some(interrupted) = error.chain().find_map(|cause| cause.downcast_ref::<Interrupted>()) {
+        let _ = writeln!(io::stderr(), "{interrupted}");
+        return interrupted.exit_code();
     }
     let mut text = format!("error: {error}");
     let mut told = error.to_string();

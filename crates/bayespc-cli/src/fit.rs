@@ -12,11 +12,11 @@ use serde_json::json;
 
 use crate::failure::usage;
 use crate::input::{Parts, Problem, TableArgs};
-use crate::output::{Output, note, print, print_json, two_columns};
+use crate::output::{Files, note, print, print_json, two_columns};
 use crate::progress::{Watched, bar};
 use crate::scores::{Predictions, Scores};
 use crate::settings::SettingsArgs;
-use crate::{stream, threads};
+use crate::{interrupt, stream, threads};
 
 /// Note of the model that holds its encoding, as JSON.
 pub const ENCODING_NOTE: &str = "encoding";
@@ -77,11 +77,16 @@ pub fn run(args: &FitArgs) -> Result<()> {
     if !(0.0..1.0).contains(&args.test_fraction) {
         return Err(usage(format!("--test-fraction {} is not in [0, 1)", args.test_fraction)));
     }
-    let out = args.out.as_deref().map(Output::create).transpose()?;
+    let mut files = Files::default();
+    args.table.note_files(&mut files);
+    if let Some(config) = &args.settings.config {
+        files.reads("the settings file of --config", config);
+    }
+    let out = files.output("--out", args.out.as_deref())?;
+    let page = files.output("--report", args.report.as_deref())?;
     if args.stream {
         return stream::run(&args.table, &settings, out, args.json);
     }
-    let page = args.report.as_deref().map(Output::create).transpose()?;
     let problem = args.table.load()?;
     let split = problem.hold_out(args.test_fraction, settings.training.seed)?;
     let parts = problem.parts(&split)?;
@@ -136,6 +141,7 @@ fn train(problem: &Problem, parts: &Parts, settings: &ModelSettings) -> Result<M
     let bar = bar("learning", 0);
     let result = Model::fit_watched(&samples, settings, &mut Watched(bar.clone()));
     bar.finish_and_clear();
+    interrupt::check()?;
     let mut model = result.context("training failed")?;
     for warning in model.warnings() {
         note(&format!("warning: {warning}"));

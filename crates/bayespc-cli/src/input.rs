@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use bayespc::{ModelSettings, Samples};
 use bayespc_data::{
-    DataSource, Dataset, DatasetInfo, Encoding, EncodingOptions, Kinds, Missing, Split, Table, Targets, Task,
-    catalogue, load_uci,
+    DataSource, Dataset, DatasetInfo, Encoding, EncodingOptions, Kinds, Location, Missing, Split, Table,
+    Targets, Task, catalogue, load_uci, locate_mnist, locate_uci,
 };
 use clap::{Args, ValueEnum};
 use faer::Mat;
@@ -16,7 +16,7 @@ use rand::seq::SliceRandom;
 
 use crate::failure::{did_you_mean, usage};
 use crate::images::{self, Images};
-use crate::output::note;
+use crate::output::{Files, note};
 use crate::progress;
 
 /// Stream of the seed that draws the hold-out; training uses the streams below.
@@ -103,6 +103,11 @@ impl TableArgs {
             return self.load_images();
         }
         self.problem(load(&self.data, self.folder.as_deref())?)
+    }
+
+    /// Remember the files that the table is read from.
+    pub fn note_files(&self, files: &mut Files) {
+        note_files(files, &self.data, self.folder.as_deref());
     }
 
     /// Read the first rows of a file and settle the target, for a stream.
@@ -268,8 +273,23 @@ impl Part {
     }
 
     /// Number of rows.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.features.ncols()
+    }
+}
+
+/// Remember the files that data are read from: those of a named data set where they lie on this machine.
+pub fn note_files(files: &mut Files, data: &str, folder: Option<&Path>) {
+    let source = data_source(folder);
+    let places = match locate_uci(data, &source) {
+        Ok(place) => vec![place],
+        Err(_) if data == images::NAME => locate_mnist(&source),
+        Err(_) => return files.reads("the data to read", Path::new(data)),
+    };
+    for place in places {
+        if let Location::Folder(path) | Location::Cache(path) = place {
+            files.reads("the data to read", &path);
+        }
     }
 }
 

@@ -14,8 +14,8 @@ use faer::MatRef;
 use crate::failure::usage;
 use crate::fit::ENCODING_NOTE;
 use crate::input;
-use crate::output::{Output, note};
-use crate::threads;
+use crate::output::{Files, note};
+use crate::{interrupt, threads};
 
 /// Rows predicted at a time: few enough for memory, many enough for speed.
 const BATCH: usize = 4096;
@@ -102,6 +102,10 @@ pub fn run(args: &PredictArgs) -> Result<()> {
     if args.draws == 0 {
         return Err(usage("--draws 0: give at least 1"));
     }
+    let mut files = Files::default();
+    files.reads("the model", &args.model);
+    input::note_files(&mut files, &args.data, args.folder.as_deref());
+    let out = files.output("--out", args.out.as_deref())?;
     let model = read_model(&args.model)?;
     let mut encoding = encoding_of(&model, &args.model)?;
     let table = PredictionTable {
@@ -112,10 +116,13 @@ pub fn run(args: &PredictArgs) -> Result<()> {
     };
     // Targets, if there are any, are not looked at: a table to predict may have them half filled in.
     encoding.target = None;
-    if let Some(path) = &args.out {
-        let mut file = Output::create(path)?;
-        write_predictions(args, &encoding, &table, &mut file)?;
-        return file.finish();
+    if let Some(out) = out {
+        let written = out.path().display().to_string();
+        let mut draft = out.draft()?;
+        write_predictions(args, &encoding, &table, &mut draft)?;
+        draft.finish()?;
+        note(&format!("predictions written to {written}"));
+        return Ok(());
     }
     let mut out = io::stdout().lock();
     write_predictions(args, &encoding, &table, &mut out)?;
@@ -131,6 +138,7 @@ fn write_predictions(
     let mut warnings = Warnings::default();
     let mut header = Some(table.header());
     let mut put = |features: MatRef<'_, f64>| -> Result<()> {
+        interrupt::check()?;
         let rows = table.rows(features)?;
         let mut writer = csv::Writer::from_writer(Vec::new());
         if let Some(header) = header.take() {

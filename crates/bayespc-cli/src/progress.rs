@@ -6,6 +6,8 @@ use std::time::Duration;
 use bayespc::model::{Control, Observer, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::interrupt::interrupted;
+
 /// A bar of `length` steps; invisible unless standard error is a terminal.
 pub fn bar(what: &'static str, length: u64) -> ProgressBar {
     let target = if std::io::stderr().is_terminal() {
@@ -20,7 +22,7 @@ pub fn bar(what: &'static str, length: u64) -> ProgressBar {
     bar
 }
 
-/// Training, watched by a bar.
+/// Training, watched by a bar and stopped by Ctrl-C: what then comes back is half trained.
 pub struct Watched(pub ProgressBar);
 
 /// Steps of a bar that shows a share.
@@ -38,7 +40,7 @@ impl Observer for Watched {
         if self.0.message() != news {
             self.0.set_message(news);
         }
-        Control::Continue
+        if interrupted() { Control::Stop } else { Control::Continue }
     }
 }
 

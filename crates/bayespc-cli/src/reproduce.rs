@@ -7,7 +7,7 @@ use bayespc_experiments::{Experiment, reproduce};
 use clap::{Args, ValueEnum};
 
 use crate::input::data_source;
-use crate::output::print;
+use crate::output::{print, refuse_same_folder};
 use crate::progress::bar;
 use crate::threads;
 
@@ -81,6 +81,9 @@ impl What {
 pub fn run(args: &ReproduceArgs) -> Result<()> {
     threads::set(args.threads)?;
     let source = data_source(args.folder.as_deref());
+    if let Some(data) = &source.folder {
+        refuse_same_folder("--out", &args.out, "the folder of the data", data)?;
+    }
     for experiment in args.what.experiments() {
         let bar = bar(experiment.name(), 0);
         let watch = |done: usize, planned: usize, unit: &str| {

@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::failure::usage;
 use crate::fit::{DATA_NOTE, ENCODING_NOTE};
 use crate::input::{Part, Problem, TableArgs};
+use crate::interrupt;
 use crate::output::{Output, note, print, print_json, two_columns};
 use crate::progress::bar;
 use crate::scores::{Predictions, Scores, label};
@@ -39,10 +40,11 @@ pub fn run(table: &TableArgs, settings: &ModelSettings, out: Option<Output>, as_
     let notes = model.notes_mut();
     notes.insert(ENCODING_NOTE.to_owned(), serde_json::to_string(problem.encoding())?);
     notes.insert(DATA_NOTE.to_owned(), problem.source.name.clone());
+    let written = out.as_ref().map(|out| out.path().to_owned());
     if let Some(out) = out {
         out.write_whole(&model.to_bytes()?)?;
     }
-    report(&problem, &sums, seconds, as_json)
+    report(&problem, &sums, seconds, written.as_deref(), as_json)
 }
 
 /// Learn a file in one pass.
@@ -57,6 +59,7 @@ pub fn learn(table: &TableArgs, settings: &ModelSettings) -> Result<Learned> {
     let mut sums = Sums::default();
     let bar = bar("rows", 0);
     for batch in RowBatches::open(Path::new(&table.data), encoding, CHUNK)? {
+        interrupt::check()?;
         let batch = batch?;
         for warning in &batch.warnings {
             note(&format!("warning: {warning}"));
@@ -82,7 +85,7 @@ pub fn learn(table: &TableArgs, settings: &ModelSettings) -> Result<Learned> {
     Ok(Learned { seconds: start.elapsed().as_secs_f64(), problem, model, sums })
 }
 
-fn report(problem: &Problem, sums: &Sums, seconds: f64, as_json: bool) -> Result<()> {
+fn report(problem: &Problem, sums: &Sums, seconds: f64, written: Option<&Path>, as_json: bool) -> Result<()> {
     let rate = sums.rows as f64 / seconds;
     let scores = sums.means();
     if as_json {
@@ -94,6 +97,7 @@ fn report(problem: &Problem, sums: &Sums, seconds: f64, as_json: bool) -> Result
         result.insert("rows_per_second".into(), json!(rate));
         result.insert("scored_rows".into(), json!(sums.scored));
         result.extend(scores.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
+        result.insert("model".into(), json!(written));
         return print_json(&result.into());
     }
     let heading = format!(
@@ -102,7 +106,11 @@ fn report(problem: &Problem, sums: &Sums, seconds: f64, as_json: bool) -> Result
     );
     let rows: Vec<_> =
         scores.iter().map(|(name, value)| (label(name).to_owned(), format!("{value:.4}"))).collect();
-    print(&format!("{heading}\n\n{}", two_columns(&rows)))
+    print(&format!("{heading}\n\n{}", two_columns(&rows)))?;
+    if let Some(path) = written {
+        note(&format!("model written to {}", path.display()));
+    }
+    Ok(())
 }
 
 /// Scores summed over chunks.

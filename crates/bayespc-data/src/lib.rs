@@ -48,7 +48,7 @@ pub use encoding::{
 };
 pub use error::{DownloadError, Error, FormatError, Result};
 pub use fetch::Progress;
-pub use mnist::{MNIST_CITATION, Mnist, load_mnist};
+pub use mnist::{MNIST_CITATION, Mnist, load_mnist, locate_mnist};
 pub use source::{DATA_FOLDER_VARIABLE, DataSource, Location};
 pub use splits::{Split, k_folds, parse_splits, standard_splits};
 pub use table::{Column, Kind, Kinds, Suspect, Table, Values};

@@ -9,7 +9,7 @@ use faer::Mat;
 
 use crate::error::FormatError;
 use crate::fetch::{Progress, Remote, gunzip, has_extension, sha256};
-use crate::source::DataSource;
+use crate::source::{DataSource, Location};
 use crate::{Error, Result};
 
 /// The digits, one column per image.
@@ -109,12 +109,21 @@ pub fn load_mnist(source: &DataSource, progress: Progress<'_>) -> Result<Mnist> 
     })
 }
 
+/// Where [`load_mnist`] would take its four files from.
+pub fn locate_mnist(source: &DataSource) -> Vec<Location> {
+    FILES.iter().map(|file| source.locate(&candidates(file), &file.urls)).collect()
+}
+
+/// Names under which a file may lie in a folder.
+fn candidates(file: &File) -> [String; 4] {
+    let (name, packed) = (file.name, format!("{}.gz", file.name));
+    [format!("mnist/{packed}"), packed, format!("mnist/{name}"), name.to_owned()]
+}
+
 fn load_file(file: &File, source: &DataSource, progress: Progress<'_>) -> Result<(PathBuf, Vec<u8>)> {
-    let name = file.name;
-    let packed = format!("{name}.gz");
-    let candidates = [format!("mnist/{packed}"), packed.clone(), format!("mnist/{name}"), name.to_owned()];
+    let packed = format!("{}.gz", file.name);
     let remote = Remote { file: &packed, sha256: file.sha256, urls: source.addresses(&file.urls) };
-    let path = source.obtain(&candidates, &remote, "mnist", progress)?;
+    let path = source.obtain(&candidates(file), &remote, "mnist", progress)?;
     let mut bytes = std::fs::read(&path).map_err(Error::io(&path))?;
     if has_extension(&path.to_string_lossy(), "gz") {
         bytes = gunzip(&bytes).map_err(FormatError::Gzip).map_err(format_error(&path))?;

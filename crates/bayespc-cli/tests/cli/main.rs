@@ -8,7 +8,10 @@
 )]
 
 mod bad_input;
-mod bench;
+mod completions;
 mod evaluate;
 mod fit_and_predict;
+#[cfg(target_os = "linux")]
+mod interrupt;
+mod own_files;
 mod support;

@@ -1,4 +1,4 @@
-//! `bayespc bench`: how fast training and prediction are here, against what the machine can do.
+//! `bayespc-bench`: how fast training and prediction are here, against what the machine can do.
 //!
 //! Every number is a median over repeats, and repeats go round all settings in turn, so that a busy machine
 //! slows all of them alike.
@@ -12,31 +12,34 @@ mod stream;
 mod tabular;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use bayespc_cli::failure::{self, usage};
+use bayespc_cli::output::{print, print_json};
+use clap::{Parser, ValueEnum};
 use serde_json::{Map, Value};
 
-use crate::failure::usage;
-use crate::output::{print, print_json};
-
-/// Measure speed and memory.
-#[derive(Args, Clone, Debug)]
-#[command(after_help = "Examples:
-  bayespc bench mnist --json
-  bayespc bench mnist --learner bpc,backprop,pc --rule feedback,relaxation --threads 2
-  bayespc bench mnist --peers peers.json
-  bayespc bench predict --rows 100000
-  bayespc bench stream --rows 1000000 --threads 2
-  bayespc bench scaling --out results
+/// Measure speed and memory of bayespc
+#[derive(Clone, Debug, Parser)]
+#[command(
+    version,
+    after_help = "Examples:
+  bayespc-bench mnist --json
+  bayespc-bench mnist --learner bpc,backprop,pc --rule feedback,relaxation --threads 2
+  bayespc-bench mnist --peers peers.json
+  bayespc-bench predict --rows 100000
+  bayespc-bench stream --rows 1000000 --threads 2
+  bayespc-bench scaling --out results
 
 mnist    an epoch of the network 784-128-128-128-10 in batches of 128, in single precision
 tabular  a fit with default settings of tables like yacht and energy; no search for settings
 predict  the four ways to predict 10⁶ rows of 20 columns through two layers of 50
 scaling  how an epoch grows with rows, width and depth, as log-log slopes
 stream   fit --stream over a CSV and a Parquet file of 100 columns
-Without a name all five are run. Times are medians; test sets are never part of them.")]
-pub struct BenchArgs {
+Without a name all five are run. Times are medians; test sets are never part of them."
+)]
+struct BenchArgs {
     /// What to measure; everything if not given
     #[arg(value_enum)]
     what: Option<What>,
@@ -121,8 +124,14 @@ struct Outcome {
     text: String,
 }
 
-/// Run the command.
-pub fn run(args: &BenchArgs) -> Result<()> {
+fn main() -> ExitCode {
+    match run(&BenchArgs::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failure::report(&error),
+    }
+}
+
+fn run(args: &BenchArgs) -> Result<()> {
     check(args)?;
     let wanted = args.what.map_or_else(|| What::value_variants().to_vec(), |what| vec![what]);
     let mut outcomes = Vec::new();

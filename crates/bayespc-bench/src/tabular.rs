@@ -4,16 +4,16 @@ use std::time::Instant;
 
 use anyhow::Result;
 use bayespc::{Model, ModelSettings, Samples};
+use bayespc_cli::input::data_source;
+use bayespc_cli::progress::bar;
 use bayespc_data::{DataSource, load_uci};
 use faer::Mat;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use super::machine::pool;
-use super::{BenchArgs, Outcome, median, table};
-use crate::input::data_source;
-use crate::progress::bar;
+use crate::machine::pool;
+use crate::{BenchArgs, Outcome, median, table};
 
 /// Name, rows and features of the tables.
 const TABLES: [(&str, usize, usize); 2] = [("yacht", 308, 6), ("energy", 768, 8)];

@@ -10,6 +10,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use bayespc::model::ModelSettings;
+use bayespc_cli::input::TableArgs;
+use bayespc_cli::progress::bar;
+use bayespc_cli::stream;
 use parquet::data_type::DoubleType;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
@@ -18,12 +21,8 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use super::machine::{peak_rss_mb, pool};
-use super::{BenchArgs, Outcome, median, table};
-use crate::input::TableArgs;
-use crate::progress::bar;
-
-use crate::stream;
+use crate::machine::{peak_rss_mb, pool};
+use crate::{BenchArgs, Outcome, median, table};
 
 /// Columns of the table; the last one is the target.
 const COLUMNS: usize = 100;

@@ -17,6 +17,9 @@ use bayespc::metrics;
 use bayespc::model::ModelSettings;
 use bayespc::network::{NetworkSettings, PriorSettings};
 use bayespc::training::{self, Control, EpochReport, Observer, TrainingSettings};
+use bayespc_cli::failure::usage;
+use bayespc_cli::input::data_source;
+use bayespc_cli::progress::{bar, downloading};
 use bayespc_data::load_mnist;
 use bayespc_experiments::task::{Source, Task};
 use faer::{Mat, MatRef};
@@ -26,12 +29,9 @@ use rand::{RngExt, SeedableRng};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::arithmetic::{Shape, Work};
-use super::machine::{peak_gflops, peak_rss_mb, pool};
-use super::{BenchArgs, BenchLearner, BenchRule, Outcome, median, table};
-use crate::failure::usage;
-use crate::input::data_source;
-use crate::progress::{bar, downloading};
+use crate::arithmetic::{Shape, Work};
+use crate::machine::{peak_gflops, peak_rss_mb, pool};
+use crate::{BenchArgs, BenchLearner, BenchRule, Outcome, median, table};
 
 const HIDDEN: [usize; 3] = [128, 128, 128];
 const BATCH: usize = 128;

@@ -8,14 +8,14 @@ use bayespc::learners::{Bpc, Rule};
 use bayespc::network::{CovarianceRule, Network, NetworkSettings};
 use bayespc::prediction::{self, Method};
 use bayespc::training::{self, Silent, TrainingSettings};
+use bayespc_cli::progress::bar;
 use faer::{Mat, MatRef};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use super::machine::{peak_rss_mb, pool};
-use super::{BenchArgs, Outcome, median, table};
-use crate::progress::bar;
+use crate::machine::{peak_rss_mb, pool};
+use crate::{BenchArgs, Outcome, median, table};
 
 const COLUMNS: usize = 20;
 /// Rows the network learns from before it predicts.

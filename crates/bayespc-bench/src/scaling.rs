@@ -12,16 +12,16 @@ use bayespc::inference::FeedbackSettings;
 use bayespc::learners::{Bpc, Learner, Rule};
 use bayespc::network::{Network, NetworkSettings};
 use bayespc::training::{self, Control, EpochReport, Observer, TrainingSettings};
+use bayespc_cli::output::{Files, Output, note};
+use bayespc_cli::progress::bar;
 use bayespc_experiments::plot::{Line, Panel, Scatter, figure};
 use faer::Mat;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use super::machine::pool;
-use super::{BenchArgs, Outcome, median, table};
-use crate::output::{Output, note};
-use crate::progress::bar;
+use crate::machine::pool;
+use crate::{BenchArgs, Outcome, median, table};
 
 const COLUMNS: usize = 20;
 const BATCH: usize = 128;
@@ -62,7 +62,7 @@ impl Series {
 
 /// Run the benchmark.
 pub fn run(args: &BenchArgs) -> Result<Outcome> {
-    let picture = args.out.as_deref().map(picture_in).transpose()?;
+    let picture = picture(args)?;
     let most = args.rows.unwrap_or(ROWS);
     let few = (most / 8).max(1);
     let mut all = Vec::new();
@@ -87,9 +87,10 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
         }
     }
     bar.finish_and_clear();
-    if let (Some(picture), Some(folder)) = (picture, &args.out) {
+    if let Some(picture) = picture {
+        let name = picture.path().display().to_string();
         picture.write_whole(plot(&all)?.as_bytes())?;
-        note(&format!("plot written to {}", folder.join("scaling.svg").display()));
+        note(&format!("plot written to {name}"));
     }
     Ok(report(&all))
 }
@@ -104,9 +105,14 @@ fn series(what: &'static str, threads: usize, sizes: &[Size], x: impl Fn(&Size) 
     }
 }
 
-fn picture_in(folder: &std::path::Path) -> Result<Output> {
+fn picture(args: &BenchArgs) -> Result<Option<Output>> {
+    let Some(folder) = &args.out else { return Ok(None) };
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make folder {}", folder.display()))?;
-    Output::create(&folder.join("scaling.svg"))
+    let mut files = Files::default();
+    if let Some(peers) = &args.peers {
+        files.reads("the file of --peers", peers);
+    }
+    files.output("--out", Some(&folder.join("scaling.svg")))
 }
 
 /// The second epoch of two: the first makes room.

@@ -1,0 +1,83 @@
+//! The command `bayespc`: fit, predict and evaluate on tables, look into models, fetch data.
+//!
+//! Results go to standard output, everything else to standard error. Exit code 0 is success, 2 a mistake in
+//! the command line or the settings, 130 Ctrl-C, 143 SIGTERM, 1 any other failure.
+//!
+//! A library only so that the benchmark measures the very code that runs here; its interface is no promise.
+
+mod completions;
+mod data;
+mod evaluate;
+pub mod failure;
+mod fit;
+mod images;
+pub mod input;
+mod inspect;
+mod interrupt;
+mod learner;
+pub mod output;
+mod predict;
+pub mod progress;
+mod reproduce;
+mod scores;
+pub mod settings;
+pub mod stream;
+mod threads;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+/// Bayesian predictive coding: networks that learn by local, closed-form updates and know what they do not know
+#[derive(Debug, Parser)]
+#[command(
+    name = "bayespc",
+    version,
+    after_help = "Start here:
+  bayespc fit wine --report wine.html
+  bayespc fit flats.csv --target rent --out rent.safetensors
+  bayespc predict rent.safetensors new-flats.csv"
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Learn a model from a table
+    Fit(Box<fit::FitArgs>),
+    /// Predict the rows of a table, with uncertainty
+    Predict(predict::PredictArgs),
+    /// Train and test on many splits of a table
+    Evaluate(Box<evaluate::EvaluateArgs>),
+    /// Show what is in a model file
+    Inspect(inspect::InspectArgs),
+    /// Make the paper's figures and tables, and the ablation
+    Reproduce(reproduce::ReproduceArgs),
+    /// List or fetch public data sets
+    Data(data::DataArgs),
+    /// Print what a shell needs to complete this command
+    Completions(completions::CompletionsArgs),
+}
+
+/// Run the command as the process was started.
+pub fn main() -> ExitCode {
+    let command = Cli::parse().command;
+    if let Err(error) = interrupt::listen() {
+        output::note(&format!("warning: cannot listen for Ctrl-C, which ends the command at once: {error}"));
+    }
+    let result = match command {
+        Command::Fit(args) => fit::run(&args),
+        Command::Predict(args) => predict::run(&args),
+        Command::Evaluate(args) => evaluate::run(&args),
+        Command::Inspect(args) => inspect::run(&args),
+        Command::Reproduce(args) => reproduce::run(&args),
+        Command::Data(args) => data::run(&args),
+        Command::Completions(args) => completions::run(&args, &mut Cli::command()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failure::report(&error),
+    }
+}
