@@ -133,21 +133,21 @@ fn digits(mnist: &Mnist, learner: &str, unit: &Unit, quick: bool) -> CoreResult<
     let strange = strange_images(unit.seed);
     let known = mnist.test_images.subcols(0, STRANGE);
     let mut records = scores(&model, mnist.test_images.as_ref(), &test, unit)?;
-    let mut doubts: [Vec<f64>; 2] = [Vec::new(), Vec::new()];
+    let mut unsure: [Vec<f64>; 2] = [Vec::new(), Vec::new()];
     for images in [known, strange.as_ref()] {
         let predictive = model.predict(images)?;
         let probabilities = predictive.class_probabilities(model.temperature())?;
         let (epistemic, total) = (predictive.epistemic_variance(), predictive.variance());
         for j in 0..images.ncols() {
-            doubts[0]
+            unsure[0]
                 .push(probabilities.col(j).iter().map(|&p| if p > 0.0 { -p * p.ln() } else { 0.0 }).sum());
             let sum = |of: &Mat<f64>| of.col(j).iter().sum::<f64>();
-            doubts[1].push(sum(&epistemic) / sum(&total));
+            unsure[1].push(sum(&epistemic) / sum(&total));
         }
     }
     let kinds: Vec<usize> = (0..2 * STRANGE).map(|j| usize::from(j >= STRANGE)).collect();
-    for (name, doubt) in ["auroc_entropy", "auroc_epistemic"].into_iter().zip(&doubts) {
-        records.push(unit.record(None, name, metrics::auroc(doubt, &kinds)?));
+    for (name, values) in ["auroc_entropy", "auroc_epistemic"].into_iter().zip(&unsure) {
+        records.push(unit.record(None, name, metrics::auroc(values, &kinds)?));
     }
     Ok(records)
 }

@@ -225,14 +225,14 @@ fn values_sections(
             identity_line: true,
             ..Panel::default()
         });
-        let (noise, doubt) = (pick(&|j| aleatoric[(k, j)].sqrt()), pick(&|j| epistemic[(k, j)].sqrt()));
+        let (noise, epistemic_std) = (pick(&|j| aleatoric[(k, j)].sqrt()), pick(&|j| epistemic[(k, j)].sqrt()));
         sources.push(Panel {
             title: format!("{name}: two kinds of uncertainty"),
             x_label: "aleatoric standard deviation".to_owned(),
             y_label: "epistemic standard deviation".to_owned(),
             scatters: vec![Scatter {
                 x: noise.clone(),
-                y: doubt.clone(),
+                y: epistemic_std.clone(),
                 label: "scored rows".to_owned(),
                 ..Scatter::default()
             }],
@@ -248,7 +248,7 @@ fn values_sections(
             title: format!("{name}: uncertainty by prediction"),
             x_label: format!("predicted {name}"),
             y_label: "standard deviation".to_owned(),
-            scatters: vec![by_prediction("aleatoric", noise), by_prediction("epistemic", doubt)],
+            scatters: vec![by_prediction("aleatoric", noise), by_prediction("epistemic", epistemic_std)],
             ..Panel::default()
         });
     }

@@ -1,5 +1,5 @@
 //! Learn from a stream: chunks come once and are forgotten. Natural parameters add, so the posterior keeps what
-//! it has seen, and doubt falls as samples arrive.
+//! it has seen, and epistemic variance falls as samples arrive.
 //!
 //! `cargo run --release -p bayespc --example streaming`
 
@@ -27,18 +27,18 @@ fn main() -> bayespc::Result<()> {
     let (mut x, mut y) = chunk(500, &mut rng);
     let settings = ModelSettings::default();
     let mut model = Model::for_stream(&Samples::new(&x, &y)?, &settings)?;
-    println!("samples    RMSE   mean doubt   covered by 90 % intervals");
+    println!("samples    RMSE   epistemic std covered by 90 % intervals");
     for number in 1..=64 {
         model.partial_fit(&Samples::new(&x, &y)?)?;
         if [1, 2, 4, 8, 16, 32, 64].contains(&number) {
             let predictive = model.predict(x_test.as_ref())?;
-            let doubt = predictive.epistemic_variance();
-            let doubt = (0..500).map(|j| doubt[(0, j)].sqrt()).sum::<f64>() / 500.0;
+            let epistemic = predictive.epistemic_variance();
+            let epistemic = (0..500).map(|j| epistemic[(0, j)].sqrt()).sum::<f64>() / 500.0;
             println!(
                 "{:7} {:7.3} {:12.3} {:10.0} %",
                 model.n_seen(),
                 rmse(predictive.mean().as_ref(), y_test.as_ref())?,
-                doubt,
+                epistemic,
                 100.0 * interval_coverage(&predictive, y_test.as_ref(), 0.9)?,
             );
         }

@@ -31,7 +31,7 @@ const STREAM: u64 = 4;
 const TEMPERATURES: (f64, f64) = (-3.0, 6.0);
 
 /// Standard deviation of log τ before anything is known. Held-out samples that are all right would otherwise ask for
-/// τ = 0; this much is the doubt of one sample beside theirs.
+/// τ = 0; as if one more sample spoke for τ = 1.
 const PRIOR_SPREAD: f64 = 1.0;
 
 /// What held-out samples are used for.
@@ -232,8 +232,11 @@ mod tests {
         let (x, y) = waves(100, 4);
         let predictive = model.predict(x.as_ref()).unwrap();
         let best = best_temperature(&predictive, &Samples::new(&x, &y).unwrap()).unwrap();
+        // 100 samples, and the prior of log τ beside them.
+        let prior = |temperature: f64| 0.5 * temperature.ln().powi(2) / 100.0;
         let density = |temperature: f64| {
-            metrics::log_predictive_density(&predictive.tempered(temperature), y.as_ref()).unwrap()
+            let density = metrics::log_predictive_density(&predictive.tempered(temperature), y.as_ref());
+            density.unwrap() - prior(temperature)
         };
         assert!(density(best) > density(0.9 * best) && density(best) > density(1.1 * best));
 
@@ -249,9 +252,24 @@ mod tests {
             best_temperature(&predictive, &Samples::new(&x, Targets::classes(&labels)).unwrap()).unwrap();
         let loss = |temperature: f64| {
             let probabilities = predictive.class_probabilities(temperature).unwrap();
-            metrics::negative_log_likelihood(probabilities.as_ref(), &labels).unwrap()
+            metrics::negative_log_likelihood(probabilities.as_ref(), &labels).unwrap() + prior(temperature)
         };
         assert!(loss(best) < loss(0.9 * best) && loss(best) < loss(1.1 * best));
+    }
+
+    #[test]
+    fn held_out_samples_that_are_all_right_do_not_make_probabilities_certain() {
+        let (x, _) = waves(60, 8);
+        let labels: Vec<usize> = (0..60).map(|j| usize::from(x[(0, j)] > 0.0)).collect();
+        let far: Vec<usize> = (0..60).filter(|&j| x[(0, j)].abs() > 0.7).collect();
+        let easy = Samples::new(&x, Targets::classes(&labels)).unwrap().select(&far);
+        let mut settings = ModelSettings::fast();
+        settings.training.epochs = 30;
+        let model = Model::fit(&Samples::new(&x, Targets::classes(&labels)).unwrap(), &settings).unwrap();
+        let predictive = model.predict(easy.view().inputs()).unwrap();
+        let best = best_temperature(&predictive, &easy.view()).unwrap();
+        // Without the prior it runs to the floor, e⁻³.
+        assert!(best > 0.1, "{best}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod epistemic_toy;
 mod generative;
 mod laws;
 mod learners;
+mod model;
 mod model_file;
 mod oracle;
 mod prediction;

@@ -113,3 +113,65 @@ fn plan(network: NetworkSettings, epochs: usize) -> MemberPlan {
 fn or_own<T: Clone>(values: &[T], own: T) -> Vec<T> {
     if values.is_empty() { vec![own] } else { values.to_vec() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vars(plans: &[MemberPlan]) -> Vec<f64> {
+        plans.iter().map(|plan| plan.network.prior.col_var).collect()
+    }
+
+    #[test]
+    fn every_combination_is_tried_and_the_linear_model_besides() {
+        let plans = first(Task::Regression, &ModelSettings::default());
+        let linear: Vec<_> = plans.iter().filter(|plan| plan.network.hidden_layer_sizes.is_empty()).collect();
+        // Two heads, two activations, three priors.
+        assert_eq!(plans.len() - linear.len(), 12);
+        assert_eq!(linear.len(), SearchSettings::default().linear_vars.len());
+        assert!(linear.iter().all(|plan| plan.epochs == 1));
+    }
+
+    #[test]
+    fn what_is_set_by_hand_is_kept() {
+        let mut settings = ModelSettings::default();
+        settings.network.prior.col_var = 7.0;
+        settings.search.prior_vars.clear();
+        let plans = first(Task::Regression, &settings);
+        assert!(vars(&plans).iter().all(|&var| var == 7.0));
+        settings = ModelSettings::default();
+        settings.network.hidden_layer_sizes = vec![20];
+        let plans = first(Task::Classification { classes: 2 }, &settings);
+        assert!(plans.iter().all(|plan| plan.network.hidden_layer_sizes == [20]));
+        assert!(!may_widen(1000, &settings) && may_widen(1000, &ModelSettings::default()));
+        assert!(!may_widen(10, &ModelSettings::default()));
+    }
+
+    #[test]
+    fn beyond_the_edge_comes_the_next_decade_until_the_range_ends() {
+        let search = SearchSettings::default();
+        let tried = first(Task::Regression, &ModelSettings::default());
+        let of = |var: f64| {
+            let mut plan = tried[0].clone();
+            plan.network.prior.col_var = var;
+            plan
+        };
+        let next = |var: f64| beyond(&of(var), &tried, &search).map(|plan| plan.network.prior.col_var);
+        assert!((next(0.3).unwrap() - 0.03).abs() < 1e-12);
+        assert_eq!(next(3.0), None);
+        assert!((next(30.0).unwrap() - 300.0).abs() < 1e-9);
+        assert_eq!(next(2e-3), None);
+        assert_eq!(next(500.0), None);
+        // One prior alone was meant as it is.
+        let one = SearchSettings { prior_vars: vec![0.3], ..search };
+        assert!(beyond(&of(0.3), &tried, &one).is_none());
+    }
+
+    #[test]
+    fn wider_is_wider_by_the_factor_and_nothing_without_hidden_layers() {
+        let plan = first(Task::Regression, &ModelSettings::default()).remove(0);
+        assert_eq!(wider(&plan, 2.0).unwrap().network.hidden_layer_sizes, [100, 100]);
+        let linear = linear(&ModelSettings::default()).remove(0);
+        assert!(wider(&linear, 2.0).is_none());
+    }
+}

@@ -293,3 +293,14 @@ fn most_voted(picked: &[usize], count: usize) -> Vec<usize> {
     votes.sort_by_key(|&(_, votes)| std::cmp::Reverse(votes));
     votes.iter().take(count).map(|&(c, _)| c).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::most_voted;
+
+    #[test]
+    fn finalists_are_the_kinds_with_most_votes_and_among_equals_the_first() {
+        assert_eq!(most_voted(&[3, 0, 2, 0, 1], 2), [0, 3]);
+        assert!(most_voted(&[], 2).is_empty());
+    }
+}

@@ -168,3 +168,87 @@ pub(super) fn is_clearly_better(new: &[&HeldOut], old: &[&HeldOut]) -> bool {
     let variance: f64 = gains.iter().map(|(share, gain)| (share * (gain - mean)).powi(2)).sum();
     mean > variance.sqrt()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two samples; the first candidate is right about the first, the second about the second, and the third
+    /// middling about both.
+    fn three() -> Vec<Option<HeldOut>> {
+        let judged = |log_densities: [f64; 2], errors: [f64; 2]| {
+            Some(HeldOut {
+                log_densities: log_densities.to_vec(),
+                errors: errors.to_vec(),
+                weights: vec![1.0; 2],
+                n_targets: 1,
+                temperature: 1.0,
+            })
+        };
+        vec![
+            judged([0.0, -9.0], [0.1, 2.0]),
+            None,
+            judged([-9.0, 0.0], [2.0, 0.1]),
+            judged([-1.5, -1.5], [1.0, 1.0]),
+        ]
+    }
+
+    #[test]
+    fn the_score_of_a_mixture_is_its_density_and_the_error_of_its_mean() {
+        let judged = three();
+        let pair = [judged[0].as_ref().unwrap(), judged[2].as_ref().unwrap()];
+        let density = (0.5 * (1.0 + (-9f64).exp())).ln();
+        let square = (0.5 * (0.1 + 2.0f64)).powi(2);
+        assert!((score(&pair) - (density - 0.5 * square.ln())).abs() < 1e-14);
+        let classes =
+            HeldOut { errors: vec![], log_densities: vec![-1.0, -3.0], ..three().remove(0).unwrap() };
+        assert_eq!(score(&[&classes]), -2.0);
+        let weighted = HeldOut { weights: vec![3.0, 1.0], ..classes };
+        assert_eq!(score(&[&weighted]), -1.5);
+    }
+
+    #[test]
+    fn what_costs_more_must_be_better_by_more_than_chance() {
+        // Gains of 1, 3, 1 and 3 nats: mean 2, standard error ½. The errors count like densities.
+        let judged = |log_densities: [f64; 4], errors: [f64; 4]| HeldOut {
+            log_densities: log_densities.to_vec(),
+            errors: errors.to_vec(),
+            weights: vec![2.0; 4],
+            n_targets: 1,
+            temperature: 1.0,
+        };
+        let old = judged([-3.0; 4], [1.0; 4]);
+        let new = judged([-2.0, 0.0, -2.0, 0.0], [1.0; 4]);
+        assert!(is_clearly_better(&[&new], &[&old]));
+        assert!(!is_clearly_better(&[&old], &[&new]));
+        // One sample that gains 4 nats: mean 1, standard error √¾.
+        let one = judged([1.0, -3.0, -3.0, -3.0], [1.0; 4]);
+        assert!(is_clearly_better(&[&one], &[&old]));
+        // Another loses 2: mean ½, standard error √19 / 4.
+        let mixed = judged([1.0, -5.0, -3.0, -3.0], [1.0; 4]);
+        assert!(!is_clearly_better(&[&mixed], &[&old]));
+        // Errors twice as large cost 3/2 each.
+        let wrong = judged([-1.5, 0.5, -1.5, 0.5], [2.0; 4]);
+        let worse = judged([-1.6, -1.5, -1.6, -1.5], [2.0; 4]);
+        assert!(is_clearly_better(&[&wrong], &[&old]));
+        assert!(!is_clearly_better(&[&worse], &[&old]));
+        // Something is better than nothing, and nothing is not.
+        assert!(is_clearly_better(&[&old], &[]) && !is_clearly_better(&[], &[&old]));
+    }
+
+    #[test]
+    fn members_are_picked_for_what_they_add_and_failures_never() {
+        // Alone the middling one is best; with it either specialist; then the other one.
+        let order = pick(&three(), 3);
+        assert_eq!(order[0], 3);
+        assert_eq!(
+            {
+                let mut rest = order[1..].to_vec();
+                rest.sort_unstable();
+                rest
+            },
+            [0, 2]
+        );
+        assert!(pick(&[None], 2).is_empty());
+    }
+}
