@@ -40,6 +40,7 @@ class BPCEstimator(BaseEstimator):
     n_iter_: int
     plans_: list[dict[str, Any]]
     candidates_: list[dict[str, Any]]
+    far_features_: list[int]
     n_features_in_: int
     feature_names_in_: npt.NDArray[Any]
 
@@ -113,7 +114,7 @@ class BPCEstimator(BaseEstimator):
         offset, scale = self.model_.input_scaling
         distance = (np.abs(X[:SOME] - offset) / scale).mean(axis=0)
         far = np.flatnonzero(distance > FAR)
-        if len(far) and not getattr(self, "far_features_", ()):
+        if len(far) and not self.far_features_:
             self.far_features_ = far.tolist()
             warnings.warn(
                 f"features {self.far_features_} are on average {distance.max():.0f} standard deviations from "
@@ -127,6 +128,7 @@ class BPCEstimator(BaseEstimator):
         scores = [[score for _, score in report["validation"]] for report in reports]
         self.validation_scores_ = _mean_curve(scores)
         self.n_iter_ = max((report["epochs"] for report in reports), default=0)
+        self.far_features_ = []
         self.plans_ = json.loads(self.model_.plans)
         self.candidates_ = json.loads(self.model_.candidates)
 

@@ -89,6 +89,8 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
     candidates_ : list of dict
         What the search tried and the mean log density of the held-out samples by each; empty without a
         search.
+    far_features_ : list of int
+        Features that `partial_fit` has warned of: far from the first data, by which inputs are scaled.
     model_ : bayespc._core.Model
         The fitted model.
 

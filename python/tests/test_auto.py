@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from quick import quick_classifier, quick_regressor
 from sklearn.base import clone
+from sklearn.datasets import load_diabetes
 from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
 
-from bayespc import BPCClassifier, BPCRegressor, load
+from bayespc import BPCClassifier, BPCRegressor, load, scorers
 
 RNG = np.random.default_rng(0)
 
@@ -50,6 +52,9 @@ def test_what_was_tried_and_chosen_is_told():
     chosen = {candidate["prior_var"] for candidate in model.candidates_ if candidate["members"]}
     assert {plan["network"]["prior"]["col_var"] for plan in model.plans_} == chosen
     assert max(candidate["density"] for candidate in model.candidates_) > -2
+    # Two layers, and a third where the noise has a node of its own.
+    layers = [2 + (plan["network"]["head"]["kind"] == "variance_node") for plan in model.plans_]
+    assert [len(parts) for parts in model.free_energy(X, y)] == layers
 
 
 def test_a_given_prior_stays_when_the_rest_is_chosen():
@@ -88,6 +93,17 @@ def test_a_handful_of_samples_is_fitted_by_the_linear_model():
     model = BPCRegressor(random_state=0).fit(X, y)
     assert [plan["network"]["hidden_layer_sizes"] for plan in model.plans_] == [[]]
     assert np.isfinite(model.predict(X)).all()
+
+
+def test_the_first_thing_anybody_tries_is_honest():
+    """331 noisy rows, which one network with a wide prior interpolates."""
+    X, y = load_diabetes(return_X_y=True)
+    X, X_test, y, y_test = train_test_split(X, y, random_state=0)
+    model = BPCRegressor(max_iter=20, random_state=0).fit(X, y)
+    assert model.score(X_test, y_test) > 0.3
+    # 111 samples: three standard errors of a share of 0.9 are 0.085.
+    assert abs(scorers.coverage(0.9)(model, X_test, y_test) - 0.9) < 0.1
+    assert scorers.log_density(model, X_test, y_test) > -5.6
 
 
 def test_another_word_is_refused():
