@@ -22,7 +22,9 @@ PRIOR_VARS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
 def scores(x, y, held_out, prior_var):
     """Return held-out log density, and the evidences of all layers and of the last one, per sample."""
-    model = BPCRegressor(**presets.fast(), prior_var=prior_var, random_state=0).fit(x[~held_out], y[~held_out])
+    model = BPCRegressor(**presets.fast(), prior_var=prior_var, random_state=0).fit(
+        x[~held_out], y[~held_out]
+    )
     density = model.predict_dist(x[held_out]).logpdf(y[held_out]).mean()
     parts = model.free_energy(x[~held_out], y[~held_out])[0]
     evidence = (parts[:, 1] - parts[:, 0]) / (~held_out).sum()

@@ -103,8 +103,8 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
     >>> import numpy as np
     >>> from bayespc import BPCRegressor
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(-3, 3, size=(200, 1))
-    >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=200)
+    >>> X = rng.uniform(-3, 3, size=(100, 1))
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=100)
     >>> model = BPCRegressor(random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.95
     True
