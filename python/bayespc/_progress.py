@@ -39,15 +39,16 @@ class ProgressBar:
             sys.stderr.write("\n")
 
     def __call__(self, stage: str, share: float, loss: float | None, held_out: float | None) -> None:
+        title = f"{self._title}: {stage}"
         numbers = {"loss": loss, "held-out density": held_out}
         known = {name: f"{value:.4g}" for name, value in numbers.items() if value is not None}
         if self._make is None:
-            self._write([f"{self._title}: {stage} {100 * share:3.0f} %", *map(" ".join, known.items())])
+            self._write([f"{title} {100 * share:3.0f} %", *map(" ".join, known.items())])
             return
         if self._bar is None:
             shown = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
-            self._bar = self._make(total=_PARTS, bar_format=shown)
-        self._bar.set_description_str(f"{self._title}: {stage}", refresh=False)
+            self._bar = self._make(total=_PARTS, bar_format=shown, desc=title)
+        self._bar.set_description_str(title, refresh=False)
         self._bar.set_postfix(known, refresh=False)
         self._bar.n = round(_PARTS * share)
         self._bar.refresh()
