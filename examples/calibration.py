@@ -14,7 +14,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.preprocessing import StandardScaler
 
-from bayespc import BPCRegressor, datasets
+from bayespc import BPCRegressor, datasets, presets
 
 quick = bool(os.environ.get("BAYESPC_QUICK"))
 X, y = datasets.make_aleatoric(100 if quick else 600, random_state=0)
@@ -37,13 +37,16 @@ def normal(mean, std):
 
 print(f"{'':28s} {'RMSE':>8s} {'log density':>12s} {'in 90 %':>11s} {'time':>10s}")
 epochs = 5 if quick else 100
-for noise in ("constant", "variance"):
-    for n_members in (1, 3):
-        start = time.perf_counter()
-        model = BPCRegressor(noise=noise, n_members=n_members, max_iter=epochs, random_state=0).fit(X, y)
-        dist = model.predict_dist(X_test)
-        name = f"bpc, {noise} noise, {n_members} member{'s' if n_members > 1 else ''}"
-        report(name, start, dist.mean, dist.logpdf(y_test), *dist.interval(0.9))
+for name, keywords in {
+    "bpc, default": {},
+    "bpc, constant noise": {"noise": "constant"},
+    "bpc, one network": presets.fast(),
+    "bpc, one with variance node": presets.fast() | {"noise": "variance"},
+}.items():
+    start = time.perf_counter()
+    model = BPCRegressor(**keywords, max_iter=epochs, random_state=0).fit(X, y)
+    dist = model.predict_dist(X_test)
+    report(name, start, dist.mean, dist.logpdf(y_test), *dist.interval(0.9))
 
 start = time.perf_counter()
 scaler = StandardScaler().fit(X)

@@ -28,23 +28,23 @@ network.learn(X, Y, n_total=len(X))
 relaxed = network.relax(X, Y, {"optimiser": {"gradient": {"rate": None}}, "halve_steps": True})
 print(f"2. relaxation lowers the energy from {relaxed.energy[0]:.0f} to {relaxed.energy[-1]:.0f}")
 
-# 3. Two moons: few passes are enough (paper, Fig. 2).
+# 3. Two moons: few passes are enough (paper, Fig. 1).
 X, y = datasets.make_moons(500, noise=0.1, random_state=0)
 X_test, y_test = datasets.make_moons(2000, noise=0.1, random_state=1)
 for passes in (1, 5) if quick else (1, 5, 20):
-    model = BPCClassifier(max_iter=passes, random_state=0).fit(X, y)
+    model = BPCClassifier(**presets.fast(), max_iter=passes, random_state=0).fit(X, y)
     print(f"3. two moons after {passes:2d} epochs: accuracy {model.score(X_test, y_test):.3f}")
 
-# 4. Aleatoric uncertainty: noise that grows with x is found as such by the variance node (paper, Fig. 3).
+# 4. Aleatoric uncertainty: noise that grows with x is found as such by the variance node (paper, Fig. 2).
 X, y = datasets.make_aleatoric(500, random_state=0)
-model = BPCRegressor(noise="variance", max_iter=epochs, random_state=0).fit(X, y)
+model = BPCRegressor(**presets.fast(), noise="variance", max_iter=epochs, random_state=0).fit(X, y)
 at = np.array([[-0.25], [0.0], [0.25]])
 found, true = np.sqrt(model.decompose(at).aleatoric), 0.45 * (at[:, 0] + 0.5)
 print("4. noise found", found.round(2).tolist(), "true", true.round(2).tolist())
 
-# 5. Epistemic uncertainty: in the gap between the data it grows (paper, Fig. 3).
+# 5. Epistemic uncertainty: in the gap between the data it grows (paper, Fig. 2).
 X, y = datasets.make_epistemic(100, random_state=0)
-model = BPCRegressor(n_members=5, max_iter=epochs, random_state=0).fit(X, y)
+model = BPCRegressor(search=False, max_iter=epochs, random_state=0).fit(X, y)
 gap, data = np.sqrt(model.decompose([[0.0], [4.0]]).epistemic)
 print(f"5. epistemic std {gap:.1f} in the gap, {data:.1f} at the data")
 
@@ -54,8 +54,8 @@ y = np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2]
 X, X_test, y, y_test = X[:600], X[600:], y[:600], y[600:]
 for name, settings in {
     "as printed": presets.paper() | {"method": "mean", "batch_size": 32},
-    "relaxation, tied": {"rule": "relaxation", "batch_size": 64},
-    "feedback": {},
+    "relaxation, tied": presets.fast() | {"rule": "relaxation", "batch_size": 64},
+    "feedback": presets.fast(),
 }.items():
     model = BPCRegressor(**(settings | {"max_iter": min(40, epochs), "random_state": 0})).fit(X, y)
     print(f"6. {name:17s} R² = {model.score(X_test, y_test):.3f}")

@@ -1,4 +1,4 @@
-"""Would the evidence choose the prior's scale? Beside held-out densities, on training rows alone.
+"""Would the evidence choose the prior's variance? Beside held-out densities, on training rows alone.
 
     python scripts/evidence.py [--data FOLDER] [--splits 5] [--tables yacht,housing,energy,concrete]
 
@@ -15,16 +15,18 @@ import pathlib
 
 import numpy as np
 
-from bayespc import BPCRegressor
+from bayespc import BPCRegressor, presets
 
-PRIOR_SCALES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+PRIOR_VARS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
 
-def scores(x, y, held_out, prior_scale):
+def scores(x, y, held_out, prior_var):
     """Return held-out log density, and the evidences of all layers and of the last one, per sample."""
-    model = BPCRegressor(prior_scale=prior_scale, random_state=0).fit(x[~held_out], y[~held_out])
+    model = BPCRegressor(**presets.fast(), prior_var=prior_var, random_state=0).fit(
+        x[~held_out], y[~held_out]
+    )
     density = model.predict_dist(x[held_out]).logpdf(y[held_out]).mean()
-    parts = model.model_.free_energy(x[~held_out], y[~held_out, None], 0)[0]
+    parts = model.free_energy(x[~held_out], y[~held_out])[0]
     evidence = (parts[:, 1] - parts[:, 0]) / (~held_out).sum()
     return density, evidence.sum(), evidence[-1]
 
@@ -48,11 +50,11 @@ def main():
             train = np.delete(table, [int(i) for i in line.split(",")], axis=0)
             held_out = np.random.default_rng(k).permutation(len(train)) < len(train) // 5
             x, y = train[:, :-1], train[:, -1]
-            found.append([scores(x, y, held_out, scale) for scale in PRIOR_SCALES])
+            found.append([scores(x, y, held_out, var) for var in PRIOR_VARS])
         found = np.array(found)
         print(f"{name}: V0, held-out log density, evidence of all layers, of the output layer")
-        for scale, (density, everything, output) in zip(PRIOR_SCALES, found.mean(0), strict=True):
-            print(f"  {scale:6.1f} {density:9.3f} {everything:12.2f} {output:9.3f}")
+        for var, (density, everything, output) in zip(PRIOR_VARS, found.mean(0), strict=True):
+            print(f"  {var:6.1f} {density:9.3f} {everything:12.2f} {output:9.3f}")
         best = found[:, :, 0].max(1)
         for criterion, label in ((1, "all layers"), (2, "output layer")):
             picked = found[:, :, criterion].argmax(1)

@@ -2,13 +2,16 @@
 
 `BPCRegressor` and `BPCClassifier` are the estimators; `load` reads what their ``save`` or the command
 ``bayespc`` wrote. `Network`, `MatrixNormalWishart` and `SufficientStats` are for those who want to look
-inside; `datasets`, `plots` and `presets` come along.
+inside; `datasets`, `plots`, `presets` and `scorers` come along.
+
+Work is shared by as many threads as there are processors; the environment variable RAYON_NUM_THREADS, read at
+the first call in a process, sets another number. Results do not depend on it.
 
 Examples
 --------
 >>> import bayespc
 >>> X, y = bayespc.datasets.make_aleatoric(200, random_state=0)
->>> model = bayespc.BPCRegressor(noise="variance", random_state=0).fit(X, y)
+>>> model = bayespc.BPCRegressor(noise="variance", max_iter=20, random_state=0).fit(X, y)
 >>> lower, upper = model.predict_interval(X, coverage=0.9)
 """
 
@@ -16,7 +19,7 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-from . import datasets, plots, presets
+from . import datasets, plots, presets, scorers
 from ._classifier import BPCClassifier
 from ._core import MatrixNormalWishart, SufficientStats
 from ._distribution import Decomposition, PredictiveDistribution
@@ -38,4 +41,5 @@ __all__ = [
     "load",
     "plots",
     "presets",
+    "scorers",
 ]

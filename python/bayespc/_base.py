@@ -16,13 +16,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _core
 from ._progress import ProgressBar
-from ._settings import METHODS, choice, method_params, method_settings, model_settings, search_settings
+from ._settings import METHODS, choice, integer, left_open, model_settings
 from ._validation import Array, ArrayLike, Samples, checked_samples, seed_of
 
 Targets = npt.NDArray[np.float64] | npt.NDArray[np.int64]
 
-_CANONICAL_ROWS = 1024
-"""Samples of a full batch that are worth sorting; of more, a copy would cost memory."""
+FAR = 20.0
+"""Mean distance of a feature from its first data, in their deviations, beyond which its scale has changed."""
+
+SOME = 1000
+"""Samples of a batch that tell its scale."""
+
+KEPT = ("n_draws", "validation_fraction", "n_iter_no_change", "random_state", "verbose", "warm_start")
+"""Parameters that the core's settings do not say back, at least not always."""
 
 
 class BPCEstimator(BaseEstimator):
@@ -32,14 +38,16 @@ class BPCEstimator(BaseEstimator):
     loss_curve_: list[float]
     validation_scores_: list[float]
     n_iter_: int
-    free_energy_: float
+    plans_: list[dict[str, Any]]
+    candidates_: list[dict[str, Any]]
+    far_features_: list[int]
     n_features_in_: int
     feature_names_in_: npt.NDArray[Any]
 
     method: str
     n_draws: int
     max_iter: int
-    batch_size: int
+    n_members: int
     early_stopping: bool
     random_state: Any
     verbose: int
@@ -57,31 +65,19 @@ class BPCEstimator(BaseEstimator):
 
     def _fit_model(self, X: Samples, target: Targets, weights: Array | None, settings: str) -> Self:
         """Fit the core's model, from the start or, on a warm start, from the last one."""
-        if weights is not None and not weights.all():
-            # A sample of weight zero is as good as absent: it must not change how batches are drawn.
-            kept = weights > 0.0
-            X, target, weights = X[kept], target[kept], weights[kept]
-            if bool(np.all(weights == 1.0)):
-                weights = None
-        if len(X) <= min(self.batch_size, _CANONICAL_ROWS) and not self.early_stopping:
-            X, target, weights = _canonical(X, target, weights)
         previous = self.model_ if self.warm_start and self._is_fitted() else None
         classes = self._n_classes()
-        chosen = search_settings(self.get_params(deep=False))
-        search = None if chosen is None else json.dumps(chosen)
         if self.verbose:
             with ProgressBar(type(self).__name__) as bar:
-                fitted = _core.Model.fit(X, target, classes, weights, settings, bar, previous, search)
+                self.model_ = _core.Model.fit(X, target, classes, weights, settings, bar, previous)
         else:
-            fitted = _core.Model.fit(X, target, classes, weights, settings, None, previous, search)
-        self.model_, interrupted = fitted
+            self.model_ = _core.Model.fit(X, target, classes, weights, settings, None, previous)
         self._read_reports()
-        # Whoever interrupts wants to go on, not to wait for one more pass over the data.
-        self.free_energy_ = float("nan") if interrupted else self._free_energy(X, target, weights)
-        if interrupted:
-            warnings.warn("Training interrupted by user.", stacklevel=3)
-        elif "warning" in self.model_.notes:
-            warnings.warn(self.model_.notes["warning"], stacklevel=3)
+        for warning in self.model_.warnings:
+            warnings.warn(warning, stacklevel=3)
+        if self.model_.interrupted:
+            kept = f"{self.model_.n_members} of {self.n_members} networks are kept"
+            warnings.warn(f"Training interrupted: {kept}.", stacklevel=3)
         elif self.early_stopping and self.n_iter_ == self.max_iter:
             warnings.warn(
                 f"Maximum iterations ({self.max_iter}) reached and the held-out density was still improving.",
@@ -94,46 +90,78 @@ class BPCEstimator(BaseEstimator):
         """Learn from more data; the first call makes the model and fixes the scaling."""
         classes = self._n_classes()
         if not self._is_fitted():
-            self.model_ = _core.Model.for_stream(X, target, classes, self._settings())
-            self.loss_curve_, self.validation_scores_, self.n_iter_ = [], [], 0
-        self.model_ = self.model_.partial_fit(X, target, classes, weights)
-        self.n_iter_ += 1
-        self.free_energy_ = self._free_energy(X, target, weights)
+            model = _core.Model.for_stream(X, target, classes, self._settings())
+            taken = left_open(self.get_params(deep=False))
+            if taken:
+                words = ", ".join(f"{keyword} = {value}" for keyword, value in taken.items())
+                warnings.warn(
+                    f"partial_fit holds nothing out to choose by: {words}. Set them, or search=False.",
+                    stacklevel=3,
+                )
+            n_iter = 0
+        else:
+            model, n_iter = self.model_, self.n_iter_
+            self._warn_of_another_scale(X)
+        # An error leaves the estimator as it was.
+        self.model_ = model.partial_fit(X, target, classes, weights)
+        if n_iter == 0:
+            self._read_reports()
+        self.n_iter_ = n_iter + 1
         return self
+
+    def _warn_of_another_scale(self, X: Samples) -> None:
+        """Warn, once, of features that are far from where the first data had them."""
+        offset, scale = self.model_.input_scaling
+        distance = (np.abs(X[:SOME] - offset) / scale).mean(axis=0)
+        far = np.flatnonzero(distance > FAR)
+        if len(far) and not self.far_features_:
+            self.far_features_ = far.tolist()
+            warnings.warn(
+                f"features {self.far_features_} are on average {distance.max():.0f} standard deviations from "
+                "the first data, by which inputs are scaled for good: if their scale has changed, fit anew.",
+                stacklevel=4,
+            )
 
     def _read_reports(self) -> None:
         reports: list[dict[str, Any]] = json.loads(self.model_.reports)
-        longest = max((len(report["loss"]) for report in reports), default=0)
-        # Members may stop early; each epoch is averaged over those that ran it.
-        self.loss_curve_ = []
-        for epoch in range(longest):
-            losses: list[float] = [r["loss"][epoch] for r in reports if epoch < len(r["loss"])]
-            self.loss_curve_.append(sum(losses) / len(losses))
-        self.validation_scores_ = [score for _, score in reports[0]["validation"]] if reports else []
+        self.loss_curve_ = _mean_curve([report["loss"] for report in reports])
+        scores = [[score for _, score in report["validation"]] for report in reports]
+        self.validation_scores_ = _mean_curve(scores)
         self.n_iter_ = max((report["epochs"] for report in reports), default=0)
+        self.far_features_ = []
+        self.plans_ = json.loads(self.model_.plans)
+        self.candidates_ = json.loads(self.model_.candidates)
 
-    def _free_energy(self, X: Samples, target: Targets, weights: Array | None) -> float:
-        parts = self.model_.free_energy(X, target, self._n_classes(), weights)
-        totals: Array = (parts[..., 0] - parts[..., 1]).sum(axis=1)
-        return float(totals.mean())
+    def _free_energy(self, X: Samples, target: Targets, weights: Array | None) -> list[Array]:
+        members = self.model_.free_energy(X, target, self._n_classes(), weights)
+        return [np.array(layers) for layers in members]
 
     def _predictive(self, X: ArrayLike, method: str | None = None) -> _core.Predictive:
-        check_is_fitted(self, "model_")
-        samples = checked_samples(self, X)
-        return self.model_.predict(samples, json.dumps(self._method(method)))
+        samples = self._samples(X)
+        return self.model_.predict(samples, self._method(method), self._draws())
 
-    def _method(self, method: str | None = None) -> Any:
-        settings = json.loads(self.model_.settings)
-        asked = method_settings(
-            self.method if method is None else method, self.n_draws, settings["training"]["seed"]
-        )
-        # What the keywords cannot say, such as the seed of the draws, is as the model was fitted.
-        own = settings["method"]
-        return own if method_params(own) == method_params(asked) else asked
+    def _samples(self, X: ArrayLike) -> Samples:
+        self._check_fitted()
+        return checked_samples(self, X)
+
+    def _check_fitted(self) -> None:
+        # scikit-learn's own check takes longer than to predict a sample.
+        if not self._is_fitted():
+            check_is_fitted(self, "model_")
+
+    def _remember(self, notes: dict[str, Any]) -> None:
+        """Set what the notes of a model file say of the estimator."""
+        raise NotImplementedError
+
+    def _method(self, method: str | None = None) -> str:
+        return choice("method", self.method if method is None else method, METHODS)
+
+    def _draws(self) -> int:
+        return integer("n_draws", self.n_draws, 1)
 
     def _uncertain_method(self) -> str:
         """Return the way to predict, or the linearised one if that knows no epistemic uncertainty."""
-        method = choice("method", self.method, METHODS)
+        method = self._method()
         return "linearised" if method == "mean" else method
 
     def ood_score(self, X: ArrayLike) -> Array:
@@ -165,11 +193,19 @@ class BPCEstimator(BaseEstimator):
     def _notes(self) -> dict[str, Any]:
         """Return what the model file should remember of the estimator, beyond the core's settings."""
         names = getattr(self, "feature_names_in_", None)
-        return {"feature_names": None if names is None else [str(name) for name in names]}
+        params = self.get_params(deep=False)
+        kept = {name: params[name] for name in KEPT}
+        if not (kept["random_state"] is None or isinstance(kept["random_state"], int)):
+            # A source of chance is not kept, but what came of it.
+            del kept["random_state"]
+        if isinstance(params["hidden_layer_sizes"], int):
+            kept["hidden_layer_sizes"] = params["hidden_layer_sizes"]
+        return {"feature_names": None if names is None else [str(name) for name in names], "params": kept}
 
     def _encoding(self) -> dict[str, Any]:
         """Return how a table becomes this model's input, in the words of the command."""
-        names = self._notes()["feature_names"] or [f"x{i}" for i in range(self.n_features_in_)]
+        names = [str(name) for name in getattr(self, "feature_names_in_", ())]
+        names = names or [f"x{i}" for i in range(self.n_features_in_)]
         means, _ = self.model_.input_scaling
         features = [
             {"name": name, "coding": {"kind": "number", "mean": float(mean)}}
@@ -183,9 +219,9 @@ class BPCEstimator(BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a safetensors file, the same as the command ``bayespc`` writes and reads.
 
-        The file appears whole or not at all: it is written beside its place and renamed. Feature names and
-        class labels are kept as JSON under ``notes["python"]``, and under ``notes["encoding"]`` as the
-        command expects them.
+        The file appears whole or not at all: it is written beside its place and renamed. Feature names,
+        class labels and parameters are kept as JSON under ``notes["python"]``, and under
+        ``notes["encoding"]`` as the command expects them.
 
         Parameters
         ----------
@@ -196,11 +232,11 @@ class BPCEstimator(BaseEstimator):
         --------
         bayespc.load : Read it back.
         """
-        check_is_fitted(self, "model_")
+        self._check_fitted()
         notes = dict(self.model_.notes)
-        notes["python"] = json.dumps(self._notes())
+        notes["python"] = json.dumps(self._notes(), default=_plain)
         notes.setdefault("encoding", json.dumps(self._encoding()))
-        bytes_ = self.model_.with_notes(notes).with_method(json.dumps(self._method())).to_bytes()
+        bytes_ = self.model_.with_notes(notes).with_method(self._method(), self._draws()).to_bytes()
         target = Path(path)
         draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         try:
@@ -213,12 +249,15 @@ class BPCEstimator(BaseEstimator):
             draft.unlink(missing_ok=True)
 
 
-def _canonical(X: Samples, target: Targets, weights: Array | None) -> tuple[Samples, Targets, Array | None]:
-    """Sort the samples of a full batch and merge equal ones into one that weighs as much.
+def _mean_curve(curves: list[list[float]]) -> list[float]:
+    """Return the mean of each point over the networks that got so far."""
+    means: list[float] = []
+    for point in range(max(map(len, curves), default=0)):
+        values = [curve[point] for curve in curves if point < len(curve)]
+        means.append(sum(values) / len(values))
+    return means
 
-    Their order and repetition carry no information there, and in this form not even rounding depends on them.
-    """
-    table = np.column_stack([X, target])
-    _, first, group = np.unique(table, axis=0, return_index=True, return_inverse=True)
-    merged = np.bincount(group.ravel(), weights).astype(np.float64)
-    return X[first], target[first], None if bool(np.all(merged == 1.0)) else merged
+
+def _plain(value: Any) -> Any:
+    """Return NumPy's numbers and arrays as JSON knows them."""
+    return value.tolist()

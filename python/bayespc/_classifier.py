@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import (
     _check_partial_fit_first_call,
 )
@@ -25,30 +26,37 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
 
     Parameters
     ----------
-    hidden_layer_sizes : int or sequence of int, default=(50, 50)
-        Widths of the hidden layers. Where `prior_scale`, `activation`
-        or another parameter is ``"auto"`` and these are left as they are, each network may be twice as wide
-        if held-out samples are clearly better for it, from 500 samples on.
+    hidden_layer_sizes : int, sequence of int or "auto", default="auto"
+        Widths of the hidden layers. ``"auto"`` is (50, 50), and from 500
+        samples on twice as wide for a network if held-out samples are clearly better for it; networks without
+        hidden layers are tried too.
     activation : {"relu", "identity", "leaky_relu", "tanh", "sigmoid", "softplus", "gelu", "silu", "auto"}, \
-            default="relu"
-        Nonlinearity of the hidden layers; ``"auto"`` chooses between relu and silu like `prior_scale`, for
-        each network.
-    prior_scale : float or "auto", default=0.3
+            default="auto"
+        Nonlinearity of the hidden layers; ``"auto"`` chooses between relu and silu, for each network.
+    prior_var : float or "auto", default="auto"
         Prior variance of the weights, relative to the noise of their layer. Too wide overfits, too narrow
-        underfits: the one setting worth a search. With ``"auto"`` it is chosen by the likelihood of held-out
-        samples, together with the temperature of the probabilities, for each network of the ensemble so that
-        they do best together, at the cost of some ten fits; `partial_fit` cannot choose and takes 10.
-    likelihood : {"one_hot", "categorical", "auto"}, default="one_hot"
+        underfits: the setting that matters most. ``"auto"`` chooses it by the likelihood of held-out
+        samples, together with
+        the temperature of the probabilities, for each network of the ensemble so that they do best together.
+    likelihood : {"one_hot", "categorical", "auto"}, default="auto"
         Whether classes are learned as one-hot codes with Gaussian noise, or as logits; ``"auto"`` chooses
-        like `prior_scale`.
+        for each network.
+    search : bool or dict, default=True
+        Whether what is ``"auto"`` is chosen from the data, at the cost of some thirty short fits. A mapping
+        changes settings of the search by their names in the core, such as ``{"max_rows": 1000}``. Where
+        nothing is searched, with False and in `partial_fit`, ``"auto"`` stands for (50, 50), relu, 10 and
+        one-hot codes.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply those of the samples: ``{label: weight}`` with 1 for labels not
+        named, or ``"balanced"`` for weights that make all classes count the same.
     rule : {"feedback", "relaxation"} or dict, default="feedback"
         How activities are inferred: by one backward sweep, or by descent on the energy. A mapping gives all
         settings of a rule, as in `bayespc.presets`.
     max_iter : int, default=100
         Passes over the data.
-    batch_size : int, default=32
+    batch_size : int or "full", default=32
         Samples per batch.
-    n_members : int, default=1
+    n_members : int, default=5
         Networks in the ensemble; they differ by seed, and in what is chosen for each.
     method : {"linearised", "mean", "monte_carlo", "moments"}, default="linearised"
         How to predict; may be changed after fitting.
@@ -68,7 +76,7 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
     random_state : int, RandomState instance or None, default=None
         Source of initial weights, shuffles and draws.
     verbose : int, default=0
-        Whether to show a progress bar.
+        Whether to show a progress bar: what is done, how much of it, the loss and the held-out log density.
     warm_start : bool, default=False
         Whether `fit` goes on from the last fit.
 
@@ -85,11 +93,14 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
     loss_curve_ : list of float
         Mean squared error of each epoch on the codes, measured before each batch is learned.
     validation_scores_ : list of float
-        Held-out log densities of the first member, if `early_stopping`.
-    free_energy_ : float
-        Variational free energy in nats of all layers at their forward activities, mean over members, on the
-        data given last, samples counted by their weights; lower is better between models of the same data.
-        NaN if training was interrupted.
+        Held-out log densities, mean over members, if `early_stopping`.
+    plans_ : list of dict
+        Network settings, epochs and temperature of each member: what was chosen.
+    candidates_ : list of dict
+        What the search tried and the mean log density of the held-out samples by each; empty without a
+        search.
+    far_features_ : list of int
+        Features that `partial_fit` has warned of: far from the first data, by which inputs are scaled.
     model_ : bayespc._core.Model
         The fitted model.
 
@@ -110,18 +121,21 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
     """
 
     classes_: npt.NDArray[Any]
+    class_weight: Any
 
     def __init__(
         self,
-        hidden_layer_sizes: Any = (50, 50),
+        hidden_layer_sizes: Any = "auto",
         *,
-        activation: str = "relu",
-        prior_scale: float | Literal["auto"] = 0.3,
-        likelihood: Literal["one_hot", "categorical", "auto"] = "one_hot",
+        activation: str = "auto",
+        prior_var: float | Literal["auto"] = "auto",
+        likelihood: Literal["one_hot", "categorical", "auto"] = "auto",
+        search: Any = True,
+        class_weight: Any = None,
         rule: Any = "feedback",
         max_iter: int = 100,
-        batch_size: int = 32,
-        n_members: int = 1,
+        batch_size: int | Literal["full"] = 32,
+        n_members: int = 5,
         method: str = "linearised",
         n_draws: int = 20,
         early_stopping: bool = False,
@@ -135,8 +149,10 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
-        self.prior_scale = prior_scale
+        self.prior_var = prior_var
         self.likelihood = likelihood
+        self.search = search
+        self.class_weight = class_weight
         self.rule = rule
         self.max_iter = max_iter
         self.batch_size = batch_size
@@ -181,7 +197,8 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
                 f"call to fit. Previously got {self.classes_}, `y` has {classes}"
             )
         self.classes_ = classes
-        return self._fit_model(X, self._encoded(y), checked_weights(sample_weight, X), settings)
+        weights = self._weighted(y, checked_weights(sample_weight, X))
+        return self._fit_model(X, self._encoded(y), weights, settings)
 
     def partial_fit(
         self,
@@ -195,7 +212,9 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         The first call fixes the scaling of the inputs, so give it enough samples to tell their spread. The
         posterior represents all samples of all calls, and of an earlier `fit`.
 
-        A stream holds no samples out: with `calibration` other than "none" this is a ValueError.
+        A stream holds no samples out. So nothing is chosen: what is ``"auto"`` is taken as `search` says,
+        with a warning; and with `calibration` other than "none" this is a ValueError. A model that `fit` has
+        chosen goes on as it is. Inputs far from the first ones are warned of, once.
 
         Parameters
         ----------
@@ -215,7 +234,13 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         first = not self._is_fitted()
         X, y = checked_classification(self, X, y, reset=first)
         _check_partial_fit_first_call(self, classes)
-        return self._partial_fit_model(X, self._encoded(y), checked_weights(sample_weight, X))
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                f"class_weight {self.class_weight!r} is not supported for partial_fit, which does not know "
+                "how frequent the classes will be. Give their weights as a dict."
+            )
+        encoded = self._encoded(y)
+        return self._partial_fit_model(X, encoded, self._weighted(y, checked_weights(sample_weight, X)))
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """Predict class probabilities.
@@ -230,7 +255,8 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return self._predictive(X).class_probabilities(self.model_.temperature)
+        samples = self._samples(X)
+        return self.model_.probabilities(samples, self._method(), self._draws())
 
     def predict_log_proba(self, X: ArrayLike) -> Array:
         """Predict logarithms of class probabilities.
@@ -277,7 +303,7 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         return PredictiveDistribution(self._predictive(X), one_dimensional=False)
 
     def decompose(self, X: ArrayLike) -> Decomposition:
-        """Split the entropy of the prediction into noise and ignorance, in nats.
+        """Split the entropy of the prediction into aleatoric and epistemic parts, in nats.
 
         With p_c the class probabilities of network c,
 
@@ -322,6 +348,44 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         odds = np.exp(logits)
         return odds / odds.sum(axis=2, keepdims=True)
 
+    def free_energy(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> list[Array]:
+        """Compute the variational free energy of the layers of each member, at their forward activities.
+
+        Summed over the layer of a model without hidden layers (``hidden_layer_sizes=()``,
+        ``likelihood="one_hot"``) it is the negative log evidence of the codes it was fitted to: lower is
+        better between such models of the same data. With hidden layers or logits it compares nothing: each
+        layer is scored by activities or working targets of the network's own making.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+
+        Returns
+        -------
+        list of ndarray of shape (n_layers, 2)
+            For each member complexity and expected log-likelihood of its layers, in nats; the free energy is
+            the first column minus the second.
+        """
+        self._check_fitted()
+        X, y = checked_classification(self, X, y, reset=False)
+        return self._free_energy(X, self._encoded(y), self._weighted(y, checked_weights(sample_weight, X)))
+
+    def _weighted(self, y: npt.NDArray[Any], weights: Array | None) -> Array | None:
+        """Return the weights of the samples times those of their classes."""
+        if self.class_weight is None:
+            return weights
+        of_class = compute_sample_weight(self.class_weight, y)
+        return np.ascontiguousarray(of_class if weights is None else weights * of_class, dtype=np.float64)
+
+    def _remember(self, notes: dict[str, Any]) -> None:
+        kept: Any = notes.get("class_weight")
+        self.class_weight = kept if kept is None or isinstance(kept, str) else dict(kept)
+
     def _encoded(self, y: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """Return the number of each label's class."""
         numbers = np.searchsorted(self.classes_, y)
@@ -333,7 +397,14 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         return numbers.astype(np.int64)
 
     def _notes(self) -> dict[str, Any]:
-        return super()._notes() | {"classes": self.classes_.tolist(), "dtype": self.classes_.dtype.str}
+        weight = self.class_weight
+        # The keys of JSON are texts; labels need not be.
+        pairs: Any = list(weight.items()) if hasattr(weight, "items") else weight
+        return super()._notes() | {
+            "classes": self.classes_.tolist(),
+            "dtype": self.classes_.dtype.str,
+            "class_weight": pairs,
+        }
 
     def _target_encoding(self) -> dict[str, Any]:
         classes = self.classes_.tolist()

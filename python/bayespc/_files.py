@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from ._base import KEPT
 from ._classifier import BPCClassifier
 from ._regressor import BPCRegressor
 from ._settings import estimator_params
@@ -29,14 +30,15 @@ def load(path: str | os.PathLike[str]) -> BPCRegressor | BPCClassifier:
     Returns
     -------
     BPCRegressor or BPCClassifier
-        Fitted, and ready to predict, or to learn on by ``partial_fit`` unless it was calibrated.
+        Fitted, with the parameters it was fitted with, and ready to predict, or to learn on by
+        ``partial_fit`` unless it was calibrated.
 
     Examples
     --------
     >>> import tempfile, pathlib
     >>> import bayespc
     >>> X, y = bayespc.datasets.make_moons(100, random_state=0)
-    >>> model = bayespc.BPCClassifier(max_iter=20, random_state=0).fit(X, y)
+    >>> model = bayespc.BPCClassifier(**bayespc.presets.fast(), random_state=0).fit(X, y)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = pathlib.Path(folder) / "moons.safetensors"
     ...     model.save(file)
@@ -45,20 +47,33 @@ def load(path: str | os.PathLike[str]) -> BPCRegressor | BPCClassifier:
     True
     """
     model = _core.Model.from_bytes(Path(path).read_bytes())
+    try:
+        return _estimator(model)
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise ValueError(f"model file: the notes are damaged ({error})") from error
+
+
+def _estimator(model: _core.Model) -> BPCRegressor | BPCClassifier:
     notes = {key: json.loads(model.notes[key]) for key in ("python", "encoding") if key in model.notes}
+    python: dict[str, Any] = notes.get("python", {})
     params = estimator_params(json.loads(model.settings), model.classes)
+    kept: dict[str, Any] = python.get("params", {})
+    # The method may have been changed after fitting: then the file's settings know its draws.
+    params |= {name: value for name, value in kept.items() if name in KEPT and name not in params}
+    params |= {name: kept[name] for name in ("hidden_layer_sizes", "random_state") if name in kept}
     if model.classes:
         estimator = BPCClassifier(**params)
         estimator.classes_ = _classes(notes, model.classes)
+        if len(estimator.classes_) != model.classes:
+            raise ValueError(f"{len(estimator.classes_)} names of {model.classes} classes")
     else:
         estimator = BPCRegressor(**params)
-        flat = notes.get("python", {}).get("one_dimensional", model.n_targets == 1)
-        estimator._flat = flat
     estimator.model_ = model
     estimator.n_features_in_ = model.n_features
     names = _feature_names(notes)
     if names is not None and len(names) == model.n_features:
         estimator.feature_names_in_ = np.array(names, dtype=object)
+    estimator._remember(python)
     estimator._read_reports()
     return estimator
 

@@ -66,7 +66,7 @@ class Network:
         Widths of the hidden layers.
     activation : str, default="relu"
         Nonlinearity of the hidden layers.
-    prior_scale : float, default=10.0
+    prior_var : float, default=10.0
         Prior variance V⁰ of the weights.
     noise : {"constant", "variance"}, default="constant"
         Head of the network.
@@ -99,16 +99,16 @@ class Network:
         *,
         hidden_layer_sizes: Any = (50, 50),
         activation: str = "relu",
-        prior_scale: float = 10.0,
+        prior_var: float = 10.0,
         noise: str = "constant",
         rule: Any = "feedback",
         settings: Mapping[str, Any] | None = None,
         random_state: Any = None,
     ) -> None:
-        full: dict[str, Any] = json.loads(_core.default_settings())["network"]
+        full: dict[str, Any] = json.loads(_core.preset_settings("default"))["network"]
         full["hidden_layer_sizes"] = layer_sizes(hidden_layer_sizes)
         full["activation"] = choice("activation", activation, ACTIVATIONS)
-        full["prior"]["col_var"] = number("prior_scale", prior_scale, 0.0, float("inf"))
+        full["prior"]["col_var"] = number("prior_var", prior_var, 0.0, float("inf"))
         full["head"] = {"kind": HEADS[choice("noise", noise, tuple(HEADS))]}
         full.update(settings or {})
         rule = json.dumps(rule_settings(rule))

@@ -6,14 +6,17 @@ import sys
 from types import TracebackType
 from typing import Any
 
+_PARTS = 1000
+"""What tqdm counts the share of the work in."""
+
 
 class ProgressBar:
-    """Shows how many batches are done; call it with (done, planned)."""
+    """Shows what is being done and how far it is; call it with (stage, share, loss, held-out density)."""
 
     def __init__(self, title: str) -> None:
         self._title = title
         self._bar: Any = None
-        self._last = -1
+        self._last = ""
         try:
             from tqdm.auto import tqdm  # pyright: ignore
 
@@ -32,20 +35,28 @@ class ProgressBar:
     ) -> None:
         if self._bar is not None:
             self._bar.close()
-        elif self._make is None and self._last >= 0:
+        elif self._last:
             sys.stderr.write("\n")
 
-    def __call__(self, done: int, planned: int) -> None:
-        if planned == 0:
-            return
+    def __call__(self, stage: str, share: float, loss: float | None, held_out: float | None) -> None:
+        title = f"{self._title}: {stage}"
+        numbers = {"loss": loss, "held-out density": held_out}
+        known = {name: f"{value:.4g}" for name, value in numbers.items() if value is not None}
         if self._make is None:
-            percent = 100 * done // planned
-            if percent != self._last:
-                sys.stderr.write(f"\r{self._title}: {percent:3d} %")
-                sys.stderr.flush()
-                self._last = percent
+            self._write([f"{title} {100 * share:3.0f} %", *map(" ".join, known.items())])
             return
         if self._bar is None:
-            self._bar = self._make(total=planned, desc=self._title, unit="batch")
-        self._bar.n = done
+            shown = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
+            self._bar = self._make(total=_PARTS, bar_format=shown, desc=title)
+        self._bar.set_description_str(title, refresh=False)
+        self._bar.set_postfix(known, refresh=False)
+        self._bar.n = round(_PARTS * share)
         self._bar.refresh()
+
+    def _write(self, parts: list[str]) -> None:
+        line = ", ".join(parts)
+        if line != self._last:
+            # What is left of a longer line is blanked out.
+            sys.stderr.write("\r" + line.ljust(len(self._last)))
+            sys.stderr.flush()
+            self._last = line

@@ -20,30 +20,32 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
 
     Parameters
     ----------
-    hidden_layer_sizes : int or sequence of int, default=(50, 50)
-        Widths of the hidden layers; ``()`` is Bayesian linear regression. Where `prior_scale`, `activation`
-        or another parameter is ``"auto"`` and these are left as they are, each network may be twice as wide
-        if held-out samples are clearly better for it, from 500 samples on.
+    hidden_layer_sizes : int, sequence of int or "auto", default="auto"
+        Widths of the hidden layers; ``()`` is Bayesian linear regression. ``"auto"`` is (50, 50), and from
+        500 samples on twice as wide for a network if held-out samples are clearly better for it; networks
+        without hidden layers are tried too.
     activation : {"relu", "identity", "leaky_relu", "tanh", "sigmoid", "softplus", "gelu", "silu", "auto"}, \
-            default="relu"
-        Nonlinearity of the hidden layers; ``"auto"`` chooses between relu and silu like `prior_scale`, for
-        each network.
-    prior_scale : float or "auto", default=10.0
+            default="auto"
+        Nonlinearity of the hidden layers; ``"auto"`` chooses between relu and silu, for each network.
+    prior_var : float or "auto", default="auto"
         Prior variance of the weights, relative to the noise of their layer. Too wide overfits, too narrow
-        underfits: the one setting worth a search. With ``"auto"`` it is chosen by the density of held-out
-        samples, for each network of the ensemble so that they do best together, at the cost of some twenty
-        fits; `partial_fit` cannot choose and takes 10.
-    noise : {"constant", "variance", "auto"}, default="constant"
-        Whether the noise is the same everywhere or depends on the input; ``"auto"`` chooses like
-        `prior_scale`.
+        underfits: the setting that matters most. ``"auto"`` chooses it by the density of held-out
+        samples, for each network of the ensemble so that they do best together.
+    noise : {"constant", "variance", "auto"}, default="auto"
+        Whether the noise is the same everywhere or depends on the input; ``"auto"`` chooses for each network.
+    search : bool or dict, default=True
+        Whether what is ``"auto"`` is chosen from the data, at the cost of some thirty short fits. A mapping
+        changes settings of the search by their names in the core, such as ``{"max_rows": 1000}``. Where
+        nothing is searched, with False and in `partial_fit`, ``"auto"`` stands for (50, 50), relu, 10 and
+        constant noise.
     rule : {"feedback", "relaxation"} or dict, default="feedback"
         How activities are inferred: by one backward sweep, or by descent on the energy. A mapping gives all
         settings of a rule, as in `bayespc.presets`.
     max_iter : int, default=100
         Passes over the data.
-    batch_size : int, default=32
+    batch_size : int or "full", default=32
         Samples per batch.
-    n_members : int, default=1
+    n_members : int, default=5
         Networks in the ensemble; they differ by seed, and in what is chosen for each.
     method : {"linearised", "mean", "monte_carlo", "moments"}, default="linearised"
         How to predict; may be changed after fitting.
@@ -64,7 +66,7 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
     random_state : int, RandomState instance or None, default=None
         Source of initial weights, shuffles and draws.
     verbose : int, default=0
-        Whether to show a progress bar.
+        Whether to show a progress bar: what is done, how much of it, the loss and the held-out log density.
     warm_start : bool, default=False
         Whether `fit` goes on from the last fit.
 
@@ -79,11 +81,16 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
     loss_curve_ : list of float
         Mean squared error of each epoch on standardised targets, measured before each batch is learned.
     validation_scores_ : list of float
-        Held-out log densities of the first member, if `early_stopping`.
-    free_energy_ : float
-        Variational free energy in nats of all layers at their forward activities, mean over members, on the
-        data given last, samples counted by their weights; lower is better between models of the same data.
-        NaN if training was interrupted.
+        Held-out log densities, mean over members, if `early_stopping`.
+    y_ndim_ : int
+        Dimensions of y, and so of predictions.
+    plans_ : list of dict
+        Network settings, epochs and temperature of each member: what was chosen.
+    candidates_ : list of dict
+        What the search tried and the mean log density of the held-out samples by each; empty without a
+        search.
+    far_features_ : list of int
+        Features that `partial_fit` has warned of: far from the first data, by which inputs are scaled.
     model_ : bayespc._core.Model
         The fitted model.
 
@@ -96,8 +103,8 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
     >>> import numpy as np
     >>> from bayespc import BPCRegressor
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(-3, 3, size=(200, 1))
-    >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=200)
+    >>> X = rng.uniform(-3, 3, size=(100, 1))
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=100)
     >>> model = BPCRegressor(random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.95
     True
@@ -106,17 +113,20 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
     True
     """
 
+    y_ndim_: int
+
     def __init__(
         self,
-        hidden_layer_sizes: Any = (50, 50),
+        hidden_layer_sizes: Any = "auto",
         *,
-        activation: str = "relu",
-        prior_scale: float | Literal["auto"] = 10.0,
-        noise: Literal["constant", "variance", "auto"] = "constant",
+        activation: str = "auto",
+        prior_var: float | Literal["auto"] = "auto",
+        noise: Literal["constant", "variance", "auto"] = "auto",
+        search: Any = True,
         rule: Any = "feedback",
         max_iter: int = 100,
-        batch_size: int = 32,
-        n_members: int = 1,
+        batch_size: int | Literal["full"] = 32,
+        n_members: int = 5,
         method: str = "linearised",
         n_draws: int = 20,
         early_stopping: bool = False,
@@ -130,8 +140,9 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
-        self.prior_scale = prior_scale
+        self.prior_var = prior_var
         self.noise = noise
+        self.search = search
         self.rule = rule
         self.max_iter = max_iter
         self.batch_size = batch_size
@@ -172,7 +183,7 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         settings = self._settings()
         continued = self.warm_start and self._is_fitted()
         X, target = checked_regression(self, X, y, reset=not continued)
-        self._flat = target.ndim == 1
+        self.y_ndim_ = target.ndim
         return self._fit_model(X, _two_dimensional(target), checked_weights(sample_weight, X), settings)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -181,7 +192,9 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         The first call fixes the scaling of inputs and targets, so give it enough samples to tell their
         spread. The posterior represents all samples of all calls, and of an earlier `fit`.
 
-        A stream holds no samples out: with `calibration` other than "none" this is a ValueError.
+        A stream holds no samples out. So nothing is chosen: what is ``"auto"`` is taken as `search` says,
+        with a warning; and with `calibration` other than "none" this is a ValueError. A model that `fit` has
+        chosen goes on as it is. Inputs far from the first ones are warned of, once.
 
         Parameters
         ----------
@@ -199,7 +212,7 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         first = not self._is_fitted()
         X, target = checked_regression(self, X, y, reset=first)
         if first:
-            self._flat = target.ndim == 1
+            self.y_ndim_ = target.ndim
         return self._partial_fit_model(X, _two_dimensional(target), checked_weights(sample_weight, X))
 
     def predict(
@@ -264,7 +277,7 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         >>> from sklearn.datasets import load_diabetes
         >>> from bayespc import BPCRegressor
         >>> X, y = load_diabetes(return_X_y=True)
-        >>> lower, upper = BPCRegressor(prior_scale=0.1, random_state=0).fit(X, y).predict_interval(X)
+        >>> lower, upper = BPCRegressor(max_iter=20, random_state=0).fit(X, y).predict_interval(X)
         >>> 0.8 < ((lower < y) & (y < upper)).mean() < 1.0
         np.True_
         """
@@ -319,7 +332,7 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         return np.moveaxis(self._dist(X).sample(n_samples, random_state), 0, -1)
 
     def decompose(self, X: ArrayLike) -> Decomposition:
-        """Split the predictive variance into noise and ignorance.
+        """Split the predictive variance into aleatoric and epistemic parts.
 
         Parameters
         ----------
@@ -334,12 +347,42 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         dist = self._dist(X, self._uncertain_method())
         return Decomposition(dist.aleatoric, dist.epistemic)
 
+    def free_energy(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> list[Array]:
+        """Compute the variational free energy of the layers of each member, at their forward activities.
+
+        Summed over the layer of a model without hidden layers (``hidden_layer_sizes=()``,
+        ``noise="constant"``) it is the negative log evidence of the data it was fitted to: lower is better
+        between such models of the same data. With hidden layers it compares nothing: each layer is scored by
+        activities of the network's own making.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+
+        Returns
+        -------
+        list of ndarray of shape (n_layers, 2)
+            For each member complexity and expected log-likelihood of its layers, in nats, on standardised
+            data; the free energy is the first column minus the second.
+        """
+        self._check_fitted()
+        X, target = checked_regression(self, X, y, reset=False)
+        return self._free_energy(X, _two_dimensional(target), checked_weights(sample_weight, X))
+
     def _dist(self, X: ArrayLike, method: str | None = None) -> PredictiveDistribution:
         predictive = self._predictive(X, method)
-        return PredictiveDistribution(predictive, self._flat)
+        return PredictiveDistribution(predictive, self.y_ndim_ == 1)
+
+    def _remember(self, notes: dict[str, Any]) -> None:
+        self.y_ndim_ = int(notes.get("y_ndim", 1 if self.model_.n_targets == 1 else 2))
 
     def _notes(self) -> dict[str, Any]:
-        return super()._notes() | {"one_dimensional": self._flat}
+        return super()._notes() | {"y_ndim": self.y_ndim_}
 
     def _target_encoding(self) -> dict[str, Any]:
         d = self.model_.n_targets

@@ -14,6 +14,7 @@ HEADS = {"constant": "gaussian", "variance": "variance_node"}
 LIKELIHOODS = {"one_hot": "gaussian", "categorical": "categorical"}
 CALIBRATIONS = ("none", "holdout", "conformal")
 AUTO = "auto"
+FULL = "full"
 PRECISIONS = {"float64": "f64", "float32": "f32"}
 METHODS = ("linearised", "mean", "monte_carlo", "moments")
 RULES = ("feedback", "relaxation")
@@ -39,13 +40,19 @@ def integer(name: str, value: object, least: int) -> int:
     return int(value)
 
 
-def number(name: str, value: object, low: float, high: float) -> float:
+def number(name: str, value: object, low: float, high: float, or_auto: bool = False) -> float:
     """Return `value` as a float strictly between `low` and `high`; else name the culprit."""
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number; got {value!r}")
+        wanted = 'a number or "auto"' if or_auto else "a number"
+        raise TypeError(f"{name} must be {wanted}; got {value!r}")
     if not low < float(value) < high:
         raise ValueError(f"{name} must be greater than {low:g} and less than {high:g}; got {value!r}")
     return float(value)
+
+
+def is_auto(value: object) -> bool:
+    """Return whether the choice is left to the search."""
+    return isinstance(value, str) and value == AUTO
 
 
 def method_settings(method: object, n_draws: object, seed: int) -> Any:
@@ -75,46 +82,72 @@ def rule_settings(rule: object) -> Settings:
     return json.loads(_core.rule_settings(choice("rule", rule, RULES)))
 
 
-def layer_sizes(value: Any) -> list[int]:
+def layer_sizes(value: Any, or_auto: bool = False) -> list[int]:
     """Return the widths of the hidden layers."""
     name = "hidden_layer_sizes"
     if isinstance(value, Integral):
         return [integer(name, value, 1)]
     try:
+        if isinstance(value, str):
+            raise TypeError
         widths: list[object] = list(value)
     except TypeError:
-        raise TypeError(f"{name} must be an integer or a sequence of integers; got {value!r}") from None
+        wanted = (
+            'an integer, a sequence of integers or "auto"'
+            if or_auto
+            else "an integer or a sequence of integers"
+        )
+        raise TypeError(f"{name} must be {wanted}; got {value!r}") from None
     return [integer(name, width, 1) for width in widths]
 
 
 def model_settings(params: Mapping[str, Any], seed: int) -> Settings:
-    """Return the core's settings for an estimator's parameters."""
-    settings: Settings = json.loads(_core.default_settings())
-    prior_scale = settings["network"]["prior"]["col_var"]
-    if params["prior_scale"] != AUTO:
-        prior_scale = number("prior_scale", params["prior_scale"], 0.0, float("inf"))
-    settings["network"]["hidden_layer_sizes"] = layer_sizes(params["hidden_layer_sizes"])
+    """Return the core's settings for an estimator's parameters.
+
+    They begin as the core's own default; a keyword that is set changes what it names, and takes it from the
+    search.
+    """
+    settings: Settings = json.loads(_core.preset_settings("default"))
+    network, training, search = settings["network"], settings["training"], settings["search"]
+    search |= search_settings(params["search"])
+    if not is_auto(params["hidden_layer_sizes"]):
+        network["hidden_layer_sizes"] = layer_sizes(params["hidden_layer_sizes"], or_auto=True)
+        search["widths"] = search["linear_vars"] = []
     activation = choice("activation", params["activation"], (*ACTIVATIONS, AUTO))
-    settings["network"]["activation"] = "relu" if activation == AUTO else activation
-    settings["network"]["prior"]["col_var"] = prior_scale
+    if activation != AUTO:
+        network["activation"], search["activations"] = activation, []
+    if not is_auto(params["prior_var"]):
+        network["prior"]["col_var"] = number(
+            "prior_var", params["prior_var"], 0.0, float("inf"), or_auto=True
+        )
+        search["prior_vars"] = search["linear_vars"] = []
     name, heads = _heads(params)
     head = choice(name, params[name], (*heads, AUTO))
-    settings["network"]["head"] = {"kind": "gaussian" if head == AUTO else heads[head]}
+    if head != AUTO:
+        network["head"], search["noise"] = {"kind": heads[head]}, False
     settings["calibration"] = choice("calibration", params["calibration"], CALIBRATIONS)
     settings["rule"] = rule_settings(params["rule"])
-    stopping = bool(params["early_stopping"])
     fraction = number("validation_fraction", params["validation_fraction"], 0.0, 1.0)
-    settings["training"] = {
-        "epochs": integer("max_iter", params["max_iter"], 1),
-        "batch_size": integer("batch_size", params["batch_size"], 1),
-        "seed": seed,
-        "validation_fraction": fraction if stopping else 0.0,
-        "patience": integer("n_iter_no_change", params["n_iter_no_change"], 1) if stopping else None,
-    }
+    patience = integer("n_iter_no_change", params["n_iter_no_change"], 1)
+    training["epochs"] = integer("max_iter", params["max_iter"], 1)
+    full = isinstance(params["batch_size"], str) and params["batch_size"] == FULL
+    training["batch_size"] = FULL if full else integer("batch_size", params["batch_size"], 1)
+    training["seed"] = seed
+    if params["early_stopping"]:
+        training |= {"validation_fraction": fraction, "patience": patience}
     settings["method"] = method_settings(params["method"], params["n_draws"], seed)
     settings["members"] = integer("n_members", params["n_members"], 1)
     settings["precision"] = PRECISIONS[choice("precision", params["precision"], tuple(PRECISIONS))]
     return settings
+
+
+def search_settings(search: object) -> Settings:
+    """Return the core's settings of the search that the keyword of this name changes."""
+    if isinstance(search, Mapping):
+        return dict(cast("Mapping[str, Any]", search))
+    if not isinstance(search, bool):
+        raise TypeError(f"search must be True, False or a mapping; got {search!r}")
+    return {"enabled": search}
 
 
 def _heads(params: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
@@ -122,42 +155,58 @@ def _heads(params: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
     return ("noise", HEADS) if "noise" in params else ("likelihood", LIKELIHOODS)
 
 
-def search_settings(params: Mapping[str, Any]) -> Settings | None:
-    """Return what the core should choose from the data before it fits, if anything is left to it."""
-    scale, activation, head = params["prior_scale"], params["activation"], params[_heads(params)[0]]
-    if AUTO not in (scale, activation, head):
-        return None
-    search: Settings = {"noise": head == AUTO}
-    if scale != AUTO:
-        search["col_vars"] = [float(scale)]
-    if activation != AUTO:
-        search["activations"] = [activation]
-    return search
+def left_open(params: Mapping[str, Any]) -> dict[str, str]:
+    """Return the keywords that are left to the search, each with what is taken where nothing is searched."""
+    if search_settings(params["search"]).get("enabled") is False:
+        return {}
+    network: Settings = json.loads(_core.preset_settings("default"))["network"]
+    name, heads = _heads(params)
+    words = {kind: word for word, kind in heads.items()}
+    taken = {
+        "activation": network["activation"],
+        "prior_var": f"{network['prior']['col_var']:g}",
+        name: words[network["head"]["kind"]],
+    }
+    return {keyword: value for keyword, value in taken.items() if is_auto(params[keyword])}
 
 
 def estimator_params(settings: Settings, classes: int) -> Settings:
     """Return the parameters of an estimator that would give these settings: the way back, for `load`."""
     name, heads = ("likelihood", LIKELIHOODS) if classes else ("noise", HEADS)
-    chosen = bool(settings["variants"])
-    network, training = settings["network"], settings["training"]
+    network, training, search = settings["network"], settings["training"], settings["search"]
+    default: Settings = json.loads(_core.preset_settings("default"))
     stopping = training["patience"] is not None
     rule = settings["rule"]
     named = {name: json.loads(_core.rule_settings(name)) for name in RULES}
+    sizes = network["hidden_layer_sizes"]
+    free = sizes == default["network"]["hidden_layer_sizes"] and bool(search["widths"])
     params: Settings = {
-        "hidden_layer_sizes": tuple(network["hidden_layer_sizes"]),
-        "activation": AUTO if chosen else network["activation"],
-        "prior_scale": AUTO if chosen else network["prior"]["col_var"],
-        name: AUTO if chosen else {kind: word for word, kind in heads.items()}[network["head"]["kind"]],
+        "hidden_layer_sizes": AUTO if free else tuple(sizes),
+        "activation": AUTO if search["activations"] else network["activation"],
+        "prior_var": AUTO if search["prior_vars"] else network["prior"]["col_var"],
+        name: AUTO
+        if search["noise"]
+        else {kind: word for word, kind in heads.items()}[network["head"]["kind"]],
         "calibration": settings["calibration"],
         "rule": next((name for name, known in named.items() if known == rule), rule),
         "max_iter": training["epochs"],
+        "batch_size": training["batch_size"],
         "n_members": settings["members"],
         "early_stopping": stopping,
         "precision": {short: name for name, short in PRECISIONS.items()}[settings["precision"]],
         "random_state": training["seed"],
     }
-    if training["batch_size"] is not None:
-        params["batch_size"] = training["batch_size"]
+    # What fixed keywords have emptied is no wish of its own.
+    emptied = ("prior_vars", "linear_vars", "activations", "widths", "noise")
+    own = {
+        key: value
+        for key, value in search.items()
+        if key != "enabled" and value != default["search"][key] and (value or key not in emptied)
+    }
+    if own:
+        params["search"] = own if search["enabled"] else {"enabled": False, **own}
+    else:
+        params["search"] = search["enabled"]
     if stopping:
         params |= {
             "validation_fraction": training["validation_fraction"],

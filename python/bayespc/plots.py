@@ -31,6 +31,16 @@ def _axes(ax: Any) -> Any:
     return plt.gca()  # pyright: ignore
 
 
+def _one_feature(model: BPCRegressor, X: ArrayLike) -> Array:
+    """Return X as one column; of more there is no curve."""
+    if model.n_features_in_ != 1 or model.model_.n_targets != 1:
+        raise ValueError(
+            f"a curve needs a model of one feature and one target; this one has {model.n_features_in_} and "
+            f"{model.model_.n_targets}"
+        )
+    return np.asarray(X, dtype=np.float64).reshape(-1, 1)
+
+
 def _grid(X: Array, grid: ArrayLike | None) -> Array:
     if grid is not None:
         return np.asarray(grid, dtype=np.float64).reshape(-1, 1)
@@ -67,8 +77,8 @@ def bands(
     -------
     matplotlib.axes.Axes
     """
+    X = _one_feature(model, X)
     ax = _axes(ax)
-    X = np.asarray(X, dtype=np.float64).reshape(-1, 1)
     points = _grid(X, grid)
     dist = model.predict_dist(points)
     for level in sorted(coverage, reverse=True):
@@ -100,8 +110,8 @@ def decomposition(model: BPCRegressor, X: ArrayLike, *, grid: ArrayLike | None =
     -------
     matplotlib.axes.Axes
     """
+    X = _one_feature(model, X)
     ax = _axes(ax)
-    X = np.asarray(X, dtype=np.float64).reshape(-1, 1)
     points = _grid(X, grid)
     parts = model.decompose(points)
     ax.plot(points[:, 0], np.sqrt(parts.aleatoric), color=_ALEATORIC, linewidth=2, label="aleatoric")

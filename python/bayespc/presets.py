@@ -1,10 +1,13 @@
-"""Parameters of estimators under a name.
+"""Parameters of estimators under a name: those of the core's and the command's presets.
 
 Examples
 --------
 >>> from bayespc import BPCRegressor, presets
->>> model = BPCRegressor(**presets.paper())
->>> model.rule["kind"], model.batch_size, model.method
+>>> quick = BPCRegressor(**presets.fast(), random_state=0)
+>>> quick.n_members, quick.search
+(1, False)
+>>> paper = BPCRegressor(**presets.paper())
+>>> paper.rule["kind"], paper.batch_size, paper.method
 ('relaxation', 128, 'monte_carlo')
 """
 
@@ -14,26 +17,49 @@ import json
 from typing import Any
 
 from . import _core
+from ._settings import rule_settings
 
-__all__ = ["paper"]
+__all__ = ["default", "fast", "paper"]
 
 
-def paper() -> dict[str, Any]:
-    """Return the settings of the paper: relaxation by Adam, learned precisions, Monte Carlo prediction.
+def default() -> dict[str, Any]:
+    """Return what the estimators do when nothing is said: five networks, each chosen from the data.
 
-    They reproduce what is printed, stalls included; `BPCRegressor`'s defaults learn better.
+    Returns
+    -------
+    dict
+        Keywords of `BPCRegressor` and `BPCClassifier`: none.
+    """
+    return {}
+
+
+def fast() -> dict[str, Any]:
+    """Return the cheapest choice: one network, nothing searched.
+
+    Below some thousand samples its uncertainties are much too small unless `prior_var` is set with care; the
+    default chooses it.
 
     Returns
     -------
     dict
         Keywords of `BPCRegressor` and `BPCClassifier`.
     """
-    settings = json.loads(_core.paper_settings())
-    return {
-        "hidden_layer_sizes": tuple(settings["network"]["hidden_layer_sizes"]),
-        "activation": settings["network"]["activation"],
-        "prior_scale": settings["network"]["prior"]["col_var"],
-        "rule": settings["rule"],
+    return {"search": False, "n_members": json.loads(_core.preset_settings("fast"))["members"]}
+
+
+def paper() -> dict[str, Any]:
+    """Return the settings of the paper: one network, relaxation by Adam, learned precisions, drawn networks.
+
+    They reproduce what is printed, stalls included; the defaults learn better.
+
+    Returns
+    -------
+    dict
+        Keywords of `BPCRegressor` and `BPCClassifier`.
+    """
+    settings = json.loads(_core.preset_settings("paper"))
+    return fast() | {
+        "rule": rule_settings(settings["rule"]),
         "batch_size": settings["training"]["batch_size"],
         "max_iter": settings["training"]["epochs"],
         "method": "monte_carlo",

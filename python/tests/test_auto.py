@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import json
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from quick import quick_classifier, quick_regressor
 from sklearn.base import clone
+from sklearn.datasets import load_diabetes
 from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
 
-from bayespc import BPCClassifier, BPCRegressor, load
+from bayespc import BPCClassifier, BPCRegressor, load, scorers
 
 RNG = np.random.default_rng(0)
 
@@ -21,49 +24,86 @@ def funnel(n: int):
     return X, 3 * X[:, 0] + (0.02 + X[:, 0]) * RNG.normal(size=n)
 
 
+def heads(model):
+    return {plan["network"]["head"]["kind"] for plan in model.plans_}
+
+
 def test_noise_that_depends_on_the_input_is_found():
     X, y = funnel(300)
-    model = BPCRegressor(prior_scale="auto", noise="auto", max_iter=30, random_state=0).fit(X, y)
-    assert json.loads(model.model_.settings)["network"]["head"]["kind"] == "variance_node"
+    model = BPCRegressor((20,), activation="relu", n_members=2, max_iter=30, random_state=0).fit(X, y)
+    assert heads(model) == {"variance_node"}
     _, std = model.predict([[0.05], [0.95]], return_std=True)
     assert std[1] > 3 * std[0]
 
 
 def test_the_choice_is_the_same_for_the_same_seed_and_survives_a_clone():
     X, y = funnel(100)
-    model = BPCRegressor(prior_scale="auto", max_iter=10, random_state=3).fit(X, y)
+    model = BPCRegressor((10,), n_members=2, max_iter=10, random_state=3).fit(X, y)
     again = clone(model).fit(X, y)
     np.testing.assert_array_equal(model.predict(X), again.predict(X))
-    assert model.get_params()["prior_scale"] == "auto"
+    assert model.candidates_ == again.candidates_ and model.plans_ == again.plans_
+    assert model.get_params()["prior_var"] == "auto"
 
 
-def test_a_given_prior_stays_when_only_the_noise_is_chosen():
+def test_what_was_tried_and_chosen_is_told():
     X, y = funnel(100)
-    model = BPCRegressor(prior_scale=2.5, noise="auto", max_iter=5, random_state=0).fit(X, y)
-    assert json.loads(model.model_.settings)["network"]["prior"]["col_var"] == 2.5
+    model = BPCRegressor((10,), n_members=3, max_iter=10, random_state=3).fit(X, y)
+    assert sum(candidate["members"] for candidate in model.candidates_) == len(model.plans_) == 3
+    chosen = {candidate["prior_var"] for candidate in model.candidates_ if candidate["members"]}
+    assert {plan["network"]["prior"]["col_var"] for plan in model.plans_} == chosen
+    assert max(candidate["density"] for candidate in model.candidates_) > -2
+    # Two layers, and a third where the noise has a node of its own.
+    layers = [2 + (plan["network"]["head"]["kind"] == "variance_node") for plan in model.plans_]
+    assert [len(parts) for parts in model.free_energy(X, y)] == layers
 
 
-def test_a_warm_start_keeps_what_was_chosen():
+def test_a_given_prior_stays_when_the_rest_is_chosen():
     X, y = funnel(100)
-    model = BPCRegressor(prior_scale="auto", max_iter=5, random_state=0, warm_start=True).fit(X, y)
-    chosen = json.loads(model.model_.settings)["network"]
-    assert json.loads(model.fit(X, y).model_.settings)["network"] == chosen
+    model = BPCRegressor((10,), prior_var=2.5, n_members=2, max_iter=5, random_state=0).fit(X, y)
+    assert {plan["network"]["prior"]["col_var"] for plan in model.plans_} == {2.5}
+    assert len(model.candidates_) == 4
+
+
+def test_a_warm_start_keeps_what_was_chosen_and_does_not_warn_again():
+    X, y = funnel(100)
+    model = BPCRegressor((10,), max_iter=5, n_members=2, random_state=0, warm_start=True)
+    with pytest.warns(UserWarning, match="target 0 has one value"):
+        model.fit(X, np.ones(100))
+    chosen = model.plans_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X, y)
+    assert model.plans_ == chosen
+    assert model.candidates_
 
 
 def test_the_temperature_fits_probabilities_to_overlapping_classes():
     X = RNG.normal(size=(600, 2))
     y = (X[:, 0] + RNG.normal(size=600) > 0).astype(int)
     train, test = slice(0, 300), slice(300, 600)
-    auto = BPCClassifier(prior_scale="auto", max_iter=20, random_state=0).fit(X[train], y[train])
-    wide = BPCClassifier(prior_scale=10.0, max_iter=20, random_state=0).fit(X[train], y[train])
+    auto = BPCClassifier((20,), likelihood="one_hot", n_members=1, max_iter=20, random_state=0)
+    wide = clone(auto).set_params(prior_var=10.0, search=False)
+    auto.fit(X[train], y[train]), wide.fit(X[train], y[train])
     assert log_loss(y[test], auto.predict_proba(X[test])) < log_loss(y[test], wide.predict_proba(X[test]))
-    assert json.loads(auto.model_.settings)["variants"][0]["temperature"] != 1.0
+    assert auto.plans_[0]["temperature"] != 1.0
 
 
-def test_a_handful_of_samples_is_fitted_without_a_choice():
+def test_a_handful_of_samples_is_fitted_by_the_linear_model():
     X, y = funnel(6)
-    model = BPCRegressor(prior_scale="auto", noise="auto", random_state=0).fit(X, y)
+    model = BPCRegressor(random_state=0).fit(X, y)
+    assert [plan["network"]["hidden_layer_sizes"] for plan in model.plans_] == [[]]
     assert np.isfinite(model.predict(X)).all()
+
+
+def test_the_first_thing_anybody_tries_is_honest():
+    """331 noisy rows, which one network with a wide prior interpolates."""
+    X, y = load_diabetes(return_X_y=True)
+    X, X_test, y, y_test = train_test_split(X, y, random_state=0)
+    model = BPCRegressor(max_iter=20, random_state=0).fit(X, y)
+    assert model.score(X_test, y_test) > 0.3
+    # 111 samples: three standard errors of a share of 0.9 are 0.085.
+    assert abs(scorers.coverage(0.9)(model, X_test, y_test) - 0.9) < 0.1
+    assert scorers.log_density(model, X_test, y_test) > -5.6
 
 
 def test_another_word_is_refused():
@@ -74,33 +114,31 @@ def test_another_word_is_refused():
 
 def test_every_network_is_chosen_for_what_it_adds(tmp_path: Path):
     X, y = funnel(200)
-    model = BPCRegressor(
-        prior_scale="auto", noise="auto", activation="auto", n_members=4, max_iter=20, random_state=0
-    ).fit(X, y)
-    variants = json.loads(model.model_.settings)["variants"]
-    assert len(variants) == 4
-    assert {variant["activation"] for variant in variants} <= {"relu", "silu"}
+    model = BPCRegressor((20,), n_members=4, max_iter=20, random_state=0).fit(X, y)
+    assert len(model.plans_) == 4
+    assert {plan["network"]["activation"] for plan in model.plans_} <= {"relu", "silu"}
     model.save(tmp_path / "model.safetensors")
     again = load(tmp_path / "model.safetensors")
-    assert again.get_params()["activation"] == "auto"
+    assert again.get_params() == model.get_params()
+    assert again.plans_ == model.plans_ and again.candidates_ == model.candidates_
     np.testing.assert_array_equal(model.predict(X), again.predict(X))
 
 
 def test_classes_can_be_learned_as_logits(tmp_path: Path):
     X = RNG.normal(size=(300, 2))
     y = (X[:, 0] + 0.3 * RNG.normal(size=300) > 0).astype(int)
-    model = BPCClassifier(likelihood="categorical", max_iter=20, random_state=0).fit(X, y)
+    model = quick_classifier(likelihood="categorical", max_iter=20, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.85
     assert log_loss(y, model.predict_proba(X)) < 0.4
     model.save(tmp_path / "model.safetensors")
     assert load(tmp_path / "model.safetensors").get_params()["likelihood"] == "categorical"
-    chosen = BPCClassifier(prior_scale="auto", likelihood="auto", max_iter=10, random_state=0).fit(X, y)
+    chosen = BPCClassifier((20,), n_members=1, max_iter=10, random_state=0).fit(X, y)
     assert chosen.score(X, y) > 0.85
 
 
 def test_conformal_intervals_cover_what_they_say():
     X, y = funnel(500)
-    model = BPCRegressor(calibration="conformal", max_iter=30, random_state=0).fit(X, y)
+    model = quick_regressor(calibration="conformal", max_iter=30, random_state=0).fit(X, y)
     X, y = funnel(2000)
     lower, upper = model.predict_interval(X, coverage=0.9)
     # Coverage given 50 scores is Beta(46, 5): mean 0.902, standard deviation 0.041.
@@ -109,16 +147,16 @@ def test_conformal_intervals_cover_what_they_say():
 
 def test_a_held_out_part_scales_the_variance():
     X, y = funnel(300)
-    model = BPCRegressor(calibration="holdout", max_iter=30, random_state=0).fit(X, y)
+    model = quick_regressor(calibration="holdout", max_iter=30, random_state=0).fit(X, y)
     assert model.model_.temperature != 1.0
     with pytest.raises(ValueError, match="calibration"):
-        BPCRegressor(calibration="hold-out").fit(X, y)
+        quick_regressor(calibration="hold-out").fit(X, y)
 
 
 @pytest.mark.parametrize("calibration", ["holdout", "conformal"])
 def test_calibration_goes_neither_with_a_stream_nor_with_a_warm_start(calibration):
     X, y = funnel(60)
-    model = BPCRegressor(calibration=calibration, max_iter=3, random_state=0, warm_start=True)
+    model = quick_regressor(calibration=calibration, max_iter=3, random_state=0, warm_start=True)
     with pytest.raises(ValueError, match=r"calibration on held-out samples.*a stream"):
         model.partial_fit(X, y)
     model.fit(X, y)
@@ -134,6 +172,6 @@ def test_calibration_goes_neither_with_a_stream_nor_with_a_warm_start(calibratio
 def test_a_classifier_learns_a_stream_without_calibration_only():
     X = RNG.normal(size=(60, 2))
     y = (X[:, 0] > 0).astype(int)
-    BPCClassifier(random_state=0).partial_fit(X, y, classes=[0, 1])
+    quick_classifier(random_state=0).partial_fit(X, y, classes=[0, 1])
     with pytest.raises(ValueError, match=r"calibration on held-out samples.*a stream"):
-        BPCClassifier(calibration="holdout", random_state=0).partial_fit(X, y, classes=[0, 1])
+        quick_classifier(calibration="holdout", random_state=0).partial_fit(X, y, classes=[0, 1])

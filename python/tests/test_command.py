@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from quick import quick_classifier, quick_regressor
 
 import bayespc
 from bayespc import BPCClassifier, BPCRegressor
@@ -91,7 +92,7 @@ def assert_same_values(model, X, columns, prefix=""):
 )
 def test_the_command_predicts_a_saved_regressor(command, data, tmp_path, keywords, method):
     X, y = data
-    model = BPCRegressor((8,), max_iter=5, method=method, n_draws=7, random_state=3, **keywords).fit(X, y)
+    model = quick_regressor((8,), max_iter=5, method=method, n_draws=7, random_state=3, **keywords).fit(X, y)
     model.save(tmp_path / "m.safetensors")
     table = write_table(tmp_path / "x.csv", ["x2", "x0", "x1"], X[:, 2], X[:, 0], X[:, 1])
     columns = predicted(command, tmp_path / "m.safetensors", table)
@@ -103,7 +104,7 @@ def test_the_command_finds_columns_by_the_names_of_a_data_frame(command, data, t
     pandas = pytest.importorskip("pandas")
     X, y = data
     frame = pandas.DataFrame(X, columns=["rooms", "area in m²", 'the "age", in years'])
-    model = BPCRegressor((8,), max_iter=5, random_state=0).fit(frame, np.column_stack([y, -y * 2]))
+    model = quick_regressor((8,), max_iter=5, random_state=0).fit(frame, np.column_stack([y, -y * 2]))
     model.save(tmp_path / "m")
     frame.iloc[:, ::-1].to_csv(tmp_path / "x.csv", index=False)
     columns = predicted(command, tmp_path / "m", tmp_path / "x.csv")
@@ -119,7 +120,7 @@ def test_the_command_finds_columns_by_the_names_of_a_data_frame(command, data, t
 def test_the_command_predicts_a_saved_classifier(command, data, tmp_path, labels):
     X, y = data
     codes = np.digitize(y, np.quantile(y, np.arange(1, len(labels)) / len(labels)))
-    model = BPCClassifier((8,), max_iter=5, random_state=0).fit(X, np.array(labels)[codes])
+    model = quick_classifier((8,), max_iter=5, random_state=0).fit(X, np.array(labels)[codes])
     model.save(tmp_path / "m")
     table = write_table(tmp_path / "x.csv", ["x0", "x1", "x2"], *X.T)
     columns = predicted(command, tmp_path / "m", table)
@@ -134,7 +135,7 @@ def _text(label):
 
 def test_a_method_chosen_after_fitting_is_the_command_s_too(command, data, tmp_path):
     X, y = data
-    model = BPCRegressor((8,), max_iter=5, random_state=3).fit(X, y)
+    model = quick_regressor((8,), max_iter=5, random_state=3).fit(X, y)
     model.set_params(method="monte_carlo", n_draws=5).save(tmp_path / "m")
     table = write_table(tmp_path / "x.csv", ["x0", "x1", "x2"], *X.T)
     assert_same_values(model, X, predicted(command, tmp_path / "m", table))

@@ -7,7 +7,7 @@ import pytest
 
 from bayespc import BPCClassifier, BPCRegressor
 
-OWN_WORDS = {"hidden_layer_sizes", "prior_scale", "n_draws", "calibration", "loss_curve_"}
+OWN_WORDS = {"hidden_layer_sizes", "prior_var", "search", "n_draws", "calibration", "loss_curve_"}
 """What the two say differently, on purpose."""
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import bayespc
-from bayespc import BPCClassifier, BPCRegressor, datasets
+from bayespc import BPCClassifier, BPCRegressor, datasets, presets
 
 
 @pytest.fixture(scope="module")
@@ -14,13 +14,15 @@ def moons():
 
 
 def small(kind=BPCClassifier, **keywords):
-    return kind(hidden_layer_sizes=(8,), max_iter=10, random_state=0, **keywords)
+    return kind(
+        **({"hidden_layer_sizes": (8,), "max_iter": 10, "random_state": 0} | presets.fast() | keywords)
+    )
 
 
 def test_a_saved_classifier_comes_back_whole(moons, tmp_path):
     X, y = moons
     names = np.array(["inner", "outer"])
-    model = small(n_members=2, prior_scale=0.3, method="monte_carlo", n_draws=7).fit(X, names[y])
+    model = small(n_members=2, prior_var=0.3, method="monte_carlo", n_draws=7).fit(X, names[y])
     model.save(tmp_path / "m.safetensors")
     again = bayespc.load(tmp_path / "m.safetensors")
     assert again.get_params() == model.get_params()
@@ -62,7 +64,9 @@ def test_the_file_is_safetensors_with_documented_notes(moons, tmp_path):
     (length,) = struct.unpack("<Q", content[:8])
     header = json.loads(content[8 : 8 + length])
     notes = json.loads(header["__metadata__"]["bayespc"])["notes"]
-    assert json.loads(notes["python"]) == {"feature_names": None, "classes": [0, 1], "dtype": "<i8"}
+    python = json.loads(notes["python"])
+    assert python.pop("params")["random_state"] == 0
+    assert python == {"feature_names": None, "classes": [0, 1], "dtype": "<i8", "class_weight": None}
     encoding = json.loads(notes["encoding"])
     assert [feature["name"] for feature in encoding["features"]] == ["x0", "x1"]
     assert encoding["target"] == {
@@ -102,6 +106,63 @@ def test_a_model_without_notes_loads_with_numbered_classes(moons, tmp_path):
     X, y = moons
     (tmp_path / "m").write_bytes(small().fit(X, y).model_.to_bytes())
     assert list(bayespc.load(tmp_path / "m").classes_) == [0, 1]
+
+
+COMBINATIONS = [
+    {"search": True, "max_iter": 2},
+    {"search": True, "max_iter": 2, "hidden_layer_sizes": "auto"},
+    {"search": True, "max_iter": 2, "activation": "silu"},
+    {"search": True, "max_iter": 2, "prior_var": 0.3},
+    {"search": True, "max_iter": 2, "activation": "relu", "prior_var": 0.3, "n_members": 2},
+    {"search": {"rounds": 1, "prior_vars": [0.5, 5.0]}, "max_iter": 2},
+    {"hidden_layer_sizes": 7, "batch_size": "full"},
+    {"hidden_layer_sizes": (50, 50), "activation": "tanh", "prior_var": 2.0},
+    {"hidden_layer_sizes": (), "random_state": None, "verbose": 0, "warm_start": True},
+    {"rule": "relaxation", "precision": "float32", "n_draws": 3},
+    {"calibration": "holdout", "method": "moments"},
+    {"early_stopping": True, "validation_fraction": 0.2, "n_iter_no_change": 3},
+    {"validation_fraction": 0.3, "n_iter_no_change": 7, "method": "monte_carlo", "n_draws": 4},
+    presets.paper() | {"max_iter": 2},
+]
+
+
+@pytest.mark.filterwarnings("ignore:Maximum iterations")
+@pytest.mark.parametrize("keywords", COMBINATIONS)
+@pytest.mark.parametrize("kind", [BPCRegressor, BPCClassifier])
+def test_parameters_are_in_the_file_as_they_were_set(moons, tmp_path, kind, keywords):
+    X, y = moons
+    model = small(kind, **keywords).fit(X, y)
+    model.save(tmp_path / "m")
+    again = bayespc.load(tmp_path / "m")
+    assert again.get_params() == model.get_params()
+    assert again.model_.settings == model.model_.settings
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [
+        {"likelihood": "one_hot", "class_weight": {0: 1.0, 1: 2.5}},
+        {"likelihood": "categorical", "class_weight": "balanced"},
+        {"likelihood": "auto", "search": True, "max_iter": 2},
+    ],
+)
+def test_what_only_classifiers_have_is_in_the_file(moons, tmp_path, keywords):
+    X, y = moons
+    model = small(**keywords).fit(X, y)
+    model.save(tmp_path / "m")
+    assert bayespc.load(tmp_path / "m").get_params() == model.get_params()
+
+
+@pytest.mark.parametrize(
+    "notes", ['"text"', "[]", '{"classes": [0, 1, 2], "dtype": "<i8"}', '{"dtype": 3}', "{"]
+)
+def test_damaged_notes_are_refused(moons, tmp_path, notes):
+    X, y = moons
+    content = small().fit(X, y).model_.with_notes({"python": notes}).to_bytes()
+    (tmp_path / "m").write_bytes(content)
+    with pytest.raises(ValueError, match="notes are damaged"):
+        bayespc.load(tmp_path / "m")
 
 
 def test_a_damaged_file_is_refused(moons, tmp_path):

@@ -4,8 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-
-from bayespc import BPCClassifier, BPCRegressor
+from quick import quick_classifier, quick_regressor
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +15,7 @@ def data():
 
 
 def small(**keywords):
-    return BPCRegressor(hidden_layer_sizes=(8,), max_iter=10, random_state=0, **keywords)
+    return quick_regressor(hidden_layer_sizes=(8,), max_iter=10, random_state=0, **keywords)
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -51,7 +50,7 @@ def test_arrays_are_not_copied_on_the_way_in(data):
     for dtype in (np.float64, np.float32):
         X = rng.normal(size=(100_000, 20)).astype(dtype)
         y = X[:, 0].astype(np.float64)
-        model = BPCRegressor(hidden_layer_sizes=(), batch_size=1_000_000, max_iter=1, random_state=0)
+        model = quick_regressor(hidden_layer_sizes=(), batch_size=1_000_000, max_iter=1, random_state=0)
         tracemalloc.start()
         model.fit(X, y)
         _, peak = tracemalloc.get_traced_memory()
@@ -75,18 +74,21 @@ def test_wrong_input_is_refused_in_the_words_of_scikit_learn(data):
     with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
         small().fit(X, y, sample_weight=-np.ones(120))
     with pytest.raises(ValueError, match="Unknown label type"):
-        BPCClassifier().fit(X, y)
+        quick_classifier().fit(X, y)
 
 
 @pytest.mark.parametrize(
     ("keywords", "error", "words"),
     [
         ({"activation": "cubic"}, ValueError, "activation must be one of identity, relu"),
-        ({"prior_scale": -1.0}, ValueError, "prior_scale must be greater than 0"),
-        ({"prior_scale": "wide"}, TypeError, "prior_scale must be a number"),
+        ({"prior_var": -1.0}, ValueError, "prior_var must be greater than 0"),
+        ({"prior_var": "Auto"}, TypeError, 'prior_var must be a number or "auto"'),
+        ({"hidden_layer_sizes": "wide"}, TypeError, 'a sequence of integers or "auto"'),
+        ({"search": "off"}, TypeError, "search must be True, False or a mapping"),
+        ({"search": {"round": 2}}, ValueError, "unknown field `round`"),
         ({"hidden_layer_sizes": (5, 0)}, ValueError, "hidden_layer_sizes must be at least 1; got 0"),
-        ({"hidden_layer_sizes": 2.5}, TypeError, "hidden_layer_sizes must be an integer or a sequence"),
-        ({"noise": "loud"}, ValueError, "noise must be one of constant, variance"),
+        ({"hidden_layer_sizes": 2.5}, TypeError, "hidden_layer_sizes must be an integer, a sequence"),
+        ({"noise": "loud"}, ValueError, "noise must be one of constant, variance, auto"),
         ({"rule": "magic"}, ValueError, "rule must be one of feedback, relaxation"),
         ({"rule": {"kind": "feedback", "gian": 1}}, ValueError, "unknown field `gian`"),
         ({"rule": "relaxation", "noise": "variance"}, ValueError, "a head other than gaussian"),
@@ -102,7 +104,7 @@ def test_wrong_input_is_refused_in_the_words_of_scikit_learn(data):
 )
 def test_a_wrong_parameter_is_named(data, keywords, error, words):
     with pytest.raises(error, match=words):
-        BPCRegressor(**keywords).fit(*data)
+        quick_regressor(**keywords).fit(*data)
 
 
 @pytest.mark.parametrize("coverage", [0.0, 1.0, -0.5, np.nan])

@@ -2,6 +2,7 @@ import pickle
 
 import numpy as np
 import pytest
+from quick import quick_regressor
 
 from bayespc import BPCRegressor, MatrixNormalWishart, Network, SufficientStats, datasets, presets
 
@@ -86,13 +87,24 @@ def test_one_layer_learns_the_exact_posterior_in_one_step(batch):
 
 
 def test_training_by_hand_is_what_the_estimator_does(batch):
+    """With full batches, on data standardised and sorted as the estimator does it."""
     X, Y = batch
+    order = np.lexsort(np.column_stack([X, Y]).T[::-1])
+    model = quick_regressor((10,), max_iter=50, batch_size="full", random_state=0).fit(X, Y)
+    (x_mean, x_std), (y_mean, y_std) = model.model_.input_scaling, model.model_.target_scaling
+    np.testing.assert_allclose(x_mean, X.mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(y_std, Y.std(axis=0), rtol=1e-12)
+    x, y = ((X - x_mean) / x_std)[order], ((Y - y_mean) / y_std)[order]
+
     loop = Network(3, 2, hidden_layer_sizes=(10,), random_state=0)
-    losses = [loop.learn(X, Y, total_steps=50) for _ in range(50)]
-    loop.finish(X, Y)
+    losses = [loop.learn(x, y, total_steps=50) for _ in range(50)]
+    loop.finish(x, y)
     assert losses[-1] < 0.5 * losses[0]
     assert repr(loop) == "Network(3-10-2, rule='feedback', n_steps=50)"
-    assert loop.predict(X).mean.shape == (60, 2)
+    np.testing.assert_allclose(losses, model.loss_curve_, rtol=1e-6)
+    by_hand, dist = loop.predict((X - x_mean) / x_std), model.predict_dist(X)
+    np.testing.assert_allclose(by_hand.mean * y_std + y_mean, dist.mean, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(by_hand.std * y_std, dist.std, rtol=1e-6)
 
 
 def test_relaxation_lowers_the_energy_and_shows_its_activities(batch):
@@ -177,7 +189,7 @@ def test_wrong_shapes_are_refused_by_name(batch):
 
 def test_a_network_of_an_estimator_predicts_like_it(batch):
     X, Y = batch
-    model = BPCRegressor(hidden_layer_sizes=(8,), max_iter=5, random_state=0).fit(X, Y)
+    model = quick_regressor(hidden_layer_sizes=(8,), max_iter=5, random_state=0).fit(X, Y)
     network = Network.from_estimator(model)
     (x_mean, x_std), (y_mean, y_std) = model.model_.input_scaling, model.model_.target_scaling
     mean = network.predict((X - x_mean) / x_std).mean * y_std + y_mean

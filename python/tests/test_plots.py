@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
+from quick import quick_classifier, quick_regressor
 
-from bayespc import BPCClassifier, BPCRegressor, datasets, plots
+from bayespc import datasets, plots
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -16,7 +17,7 @@ def ax():
 @pytest.fixture(scope="module")
 def curve():
     X, y = datasets.make_epistemic(80, random_state=0)
-    return X, y, BPCRegressor(max_iter=20, random_state=0).fit(X, y)
+    return X, y, quick_regressor(max_iter=20, random_state=0).fit(X, y)
 
 
 def test_bands_contain_each_other_and_the_mean(ax, curve):
@@ -44,7 +45,17 @@ def test_calibration_runs_from_corner_to_corner(ax, curve):
 
 def test_reliability_shows_accuracy_by_confidence(ax):
     X, y = datasets.make_moons(100, random_state=0)
-    model = BPCClassifier(max_iter=10, random_state=0).fit(X, y)
+    model = quick_classifier(max_iter=10, random_state=0).fit(X, y)
     plots.reliability(model, X, y, ax=ax)
     confidence = ax.lines[1].get_xdata()
     assert (np.diff(confidence) > 0).all() and confidence[0] >= 0.5
+
+
+@pytest.mark.parametrize(
+    "draw", [lambda m, X, y: plots.bands(m, X, y), lambda m, X, y: plots.decomposition(m, X)]
+)
+def test_a_curve_over_two_features_is_refused(draw):
+    X, y = datasets.make_moons(50, random_state=0)
+    model = quick_regressor((), random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="one feature and one target; this one has 2 and 1"):
+        draw(model, X, y)

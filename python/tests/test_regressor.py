@@ -2,9 +2,10 @@ from copy import copy
 
 import numpy as np
 import pytest
+from quick import quick_regressor
 from scipy import stats
 
-from bayespc import BPCRegressor, datasets
+from bayespc import BPCRegressor, Network, datasets
 
 METHODS = ["linearised", "mean", "monte_carlo", "moments"]
 
@@ -18,13 +19,13 @@ def curve():
 
 @pytest.fixture(scope="module")
 def fitted(curve):
-    return BPCRegressor(hidden_layer_sizes=(20, 20), max_iter=60, random_state=0).fit(*curve)
+    return quick_regressor(hidden_layer_sizes=(20, 20), max_iter=60, random_state=0).fit(*curve)
 
 
 @pytest.fixture(scope="module")
 def linear(curve):
     """Bayesian linear regression, whose predictive is known exactly."""
-    return BPCRegressor(hidden_layer_sizes=(), random_state=0).fit(*curve)
+    return quick_regressor(hidden_layer_sizes=(), random_state=0).fit(*curve)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -42,7 +43,7 @@ def test_every_method_gives_mean_and_spread_in_the_units_of_y(curve, fitted, met
 
 def test_one_layer_predicts_the_students_t_of_the_textbook(curve, linear):
     X, y = curve
-    [posterior] = __import__("bayespc").Network.from_estimator(linear).posteriors
+    [posterior] = Network.from_estimator(linear).posteriors
     (x_mean,), (x_std,) = linear.model_.input_scaling
     (y_mean,), (y_std,) = linear.model_.target_scaling
     phi = np.column_stack([(X[:, 0] - x_mean) / x_std, np.ones(len(X))])
@@ -94,7 +95,7 @@ def test_epistemic_uncertainty_and_the_ood_score_grow_outside_the_data(fitted):
 
 def test_variance_head_finds_noise_that_grows():
     X, y = datasets.make_aleatoric(1000, random_state=0)
-    model = BPCRegressor(noise="variance", random_state=0).fit(X, y)
+    model = quick_regressor(noise="variance", random_state=0).fit(X, y)
     noise = np.sqrt(model.decompose([[-0.3], [0.0], [0.4]]).aleatoric)
     np.testing.assert_allclose(noise, 0.45 * (np.array([-0.3, 0.0, 0.4]) + 0.5), rtol=0.5)
     assert noise[0] < noise[1] < noise[2]
@@ -105,7 +106,7 @@ def test_several_outputs_have_a_covariance(curve):
     rng = np.random.default_rng(1)
     shared = 0.6 * rng.normal(size=len(y))
     Y = np.column_stack([y + shared, 2 * y - shared])
-    model = BPCRegressor(hidden_layer_sizes=(20,), max_iter=30, random_state=0).fit(X, Y)
+    model = quick_regressor(hidden_layer_sizes=(20,), max_iter=30, random_state=0).fit(X, Y)
     mean, cov = model.predict(X[:4], return_cov=True)
     assert mean.shape == (4, 2) and cov.shape == (4, 2, 2)
     assert (cov[:, 0, 1] < 0).all()
@@ -120,8 +121,8 @@ def test_integer_weights_are_repetitions_on_a_full_batch(curve):
     X, y = (part[:20] for part in curve)
     weights = np.arange(20) % 3
     keywords = dict(hidden_layer_sizes=(5,), batch_size=100, random_state=0, max_iter=20)
-    weighted = BPCRegressor(**keywords).fit(X, y, sample_weight=weights)
-    repeated = BPCRegressor(**keywords).fit(X.repeat(weights, axis=0), y.repeat(weights))
+    weighted = quick_regressor(**keywords).fit(X, y, sample_weight=weights)
+    repeated = quick_regressor(**keywords).fit(X.repeat(weights, axis=0), y.repeat(weights))
     for ours, theirs in zip(
         weighted.predict(X, return_std=True), repeated.predict(X, return_std=True), strict=True
     ):
@@ -130,7 +131,7 @@ def test_integer_weights_are_repetitions_on_a_full_batch(curve):
 
 def test_a_stream_learns_and_counts_its_samples(curve):
     X, y = curve
-    model = BPCRegressor(hidden_layer_sizes=(20,), random_state=0)
+    model = quick_regressor(hidden_layer_sizes=(20,), random_state=0)
     for _ in range(20):
         for part in np.array_split(np.arange(len(X)), 6):
             model.partial_fit(X[part], y[part])
@@ -143,26 +144,37 @@ def test_early_stopping_keeps_the_best_and_says_when_it_did_not_stop(curve):
     from sklearn.exceptions import ConvergenceWarning
 
     X, y = curve
-    model = BPCRegressor(early_stopping=True, n_iter_no_change=1, max_iter=400, random_state=0).fit(X, y)
+    model = quick_regressor(early_stopping=True, n_iter_no_change=1, max_iter=400, random_state=0).fit(X, y)
     assert model.n_iter_ < 400
     assert len(model.validation_scores_) >= 2
     with pytest.warns(ConvergenceWarning):
         model.set_params(max_iter=5).fit(X, y)
 
 
-def test_free_energy_prefers_the_model_that_explains_the_data(curve):
+def free_energy(model, X, y, weights=None):
+    return sum(float((layers[:, 0] - layers[:, 1]).sum()) for layers in model.free_energy(X, y, weights))
+
+
+def test_free_energy_prefers_the_layer_that_explains_the_data(curve):
     X, y = curve
     shuffled = np.random.default_rng(0).permutation(y)
-    model = BPCRegressor(hidden_layer_sizes=(), random_state=0)
-    assert model.fit(X, y).free_energy_ < model.fit(X, shuffled).free_energy_
+    model = quick_regressor(hidden_layer_sizes=(), random_state=0)
+    assert free_energy(model.fit(X, y), X, y) < free_energy(model.fit(X, shuffled), X, shuffled)
+
+
+def test_free_energies_come_per_member_and_layer(curve):
+    X, y = curve
+    model = quick_regressor((5, 4), n_members=2, noise="variance", max_iter=2, random_state=0).fit(X, y)
+    assert [layers.shape for layers in model.free_energy(X, y)] == [(4, 2), (4, 2)]
+    assert not hasattr(model, "free_energy_")
 
 
 def test_ensemble_is_the_mixture_of_its_members(curve):
     X, y = curve
-    pair = BPCRegressor(hidden_layer_sizes=(10,), n_members=2, max_iter=20, random_state=0).fit(X, y)
+    pair = quick_regressor(hidden_layer_sizes=(10,), n_members=2, max_iter=20, random_state=0).fit(X, y)
     assert pair.model_.n_members == 2
     assert pair.model_.predict(X).n_components == 2
-    single = BPCRegressor(hidden_layer_sizes=(10,), max_iter=20, random_state=0).fit(X, y)
+    single = quick_regressor(hidden_layer_sizes=(10,), max_iter=20, random_state=0).fit(X, y)
     assert pair.decompose(X).epistemic.mean() > 0
     assert not np.allclose(pair.predict(X), single.predict(X))
 
@@ -171,9 +183,58 @@ def test_ensemble_is_the_mixture_of_its_members(curve):
 def test_the_free_energy_counts_a_sample_by_its_weight(curve, batch_size):
     X, y = curve
     counts = np.arange(len(X)) % 3
-    model = BPCRegressor((4,), max_iter=3, batch_size=batch_size, random_state=0)
-    weighted = model.fit(X, y, sample_weight=counts)
-    X, y = np.repeat(X, counts, axis=0), np.repeat(y, counts)
-    expected = weighted.model_.free_energy(X, y[:, None], 0)
-    total = float((expected[..., 0] - expected[..., 1]).sum())
-    np.testing.assert_allclose(weighted.free_energy_, total, rtol=1e-10)
+    model = quick_regressor((4,), max_iter=3, batch_size=batch_size, random_state=0)
+    model.fit(X, y, sample_weight=counts)
+    repeated = free_energy(model, np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    np.testing.assert_allclose(free_energy(model, X, y, counts), repeated, rtol=1e-10)
+
+
+def test_validation_scores_are_those_of_all_members(curve):
+    X, y = curve
+    keywords = dict(
+        hidden_layer_sizes=(10,), max_iter=20, early_stopping=True, n_iter_no_change=9, random_state=0
+    )
+    with pytest.warns(UserWarning, match="still improving"):
+        pair = quick_regressor(n_members=2, **keywords).fit(X, y)
+        single = quick_regressor(**keywords).fit(X, y)
+    assert len(pair.validation_scores_) == len(single.validation_scores_) == 4
+    assert pair.validation_scores_ != single.validation_scores_
+
+
+def test_too_few_and_constant_targets_are_told():
+    with pytest.raises(ValueError, match="1 sample"):
+        quick_regressor(random_state=0).fit([[1.0]], [2.0])
+    with pytest.warns(UserWarning, match="target 0 has one value"):
+        quick_regressor(max_iter=2, random_state=0).fit([[1.0], [2.0], [3.0]], [5.0, 5.0, 5.0])
+
+
+@pytest.mark.parametrize(("size", "words"), [(1e200, "beyond"), (1e-200, "varies by less")])
+def test_targets_whose_variance_no_float_holds_are_refused(curve, size, words):
+    X, y = curve
+    with pytest.raises(ValueError, match=words):
+        quick_regressor(max_iter=1).fit(X, size * y)
+
+
+@pytest.mark.parametrize("size", [1e140, 1e-140])
+def test_targets_of_great_and_small_size_have_a_spread_of_their_size(curve, size):
+    X, y = curve
+    plain = quick_regressor((10,), max_iter=5, random_state=0).fit(X, y)
+    sized = quick_regressor((10,), max_iter=5, random_state=0).fit(X, size * y)
+    _, expected = plain.predict(X, return_std=True)
+    np.testing.assert_allclose(sized.predict(X, return_std=True)[1] / size, expected, rtol=1e-6)
+
+
+def test_networks_beyond_all_memory_are_a_memory_error(curve):
+    with pytest.raises(MemoryError, match="hidden_layer_sizes"):
+        quick_regressor((10_000_000,), max_iter=1).fit(*curve)
+
+
+def test_a_stream_warns_of_what_it_cannot_choose_and_of_another_scale(curve):
+    X, y = curve
+    model = BPCRegressor((5,), n_members=1, random_state=0)
+    with pytest.warns(UserWarning, match="activation = relu, prior_var = 10, noise = constant") as caught:
+        model.partial_fit(X, y).partial_fit(X, y)
+    assert len(caught) == 1
+    with pytest.warns(UserWarning, match=r"features \[0\] are on average") as caught:
+        model.partial_fit(1000 * X, y).partial_fit(1000 * X, y)
+    assert len(caught) == 1

@@ -225,7 +225,8 @@ fn values_sections(
             identity_line: true,
             ..Panel::default()
         });
-        let (noise, epistemic_std) = (pick(&|j| aleatoric[(k, j)].sqrt()), pick(&|j| epistemic[(k, j)].sqrt()));
+        let (noise, epistemic_std) =
+            (pick(&|j| aleatoric[(k, j)].sqrt()), pick(&|j| epistemic[(k, j)].sqrt()));
         sources.push(Panel {
             title: format!("{name}: two kinds of uncertainty"),
             x_label: "aleatoric standard deviation".to_owned(),

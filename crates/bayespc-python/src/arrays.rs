@@ -2,14 +2,14 @@
 
 use std::fmt::Display;
 
-use bayespc::Real;
 use bayespc::data::Inputs;
+use bayespc::{Error, Real};
 use faer::{Mat, MatRef};
 use numpy::{
     Element, IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
     PyUntypedArrayMethods,
 };
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 /// An owned two-dimensional array.
@@ -35,9 +35,17 @@ pub fn inputs<'a>(array: &'a InputArray<'_>) -> PyResult<Inputs<'a>> {
     })
 }
 
-/// What the library refuses is a `ValueError`; its message names the culprit.
+/// What is refused is a `ValueError`; its message names the culprit.
 pub fn refused(error: impl Display) -> PyErr {
     PyValueError::new_err(error.to_string())
+}
+
+/// The library's error as an exception: what there is no room for is a `MemoryError`, all else was refused.
+pub fn raised(error: Error) -> PyErr {
+    match error {
+        Error::TooLarge { .. } => PyMemoryError::new_err(error.to_string()),
+        error => refused(error),
+    }
 }
 
 /// Rows of a C-order `(n, d)` array as the columns of a `d × n` matrix: the same memory.

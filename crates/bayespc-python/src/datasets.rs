@@ -9,6 +9,7 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
 use crate::arrays::{Matrix, refused, rows};
+use crate::pool::run;
 
 type Table = (Matrix, Matrix);
 type Integers = Py<PyArray1<i64>>;
@@ -22,21 +23,22 @@ fn integers(py: Python<'_>, numbers: &[usize]) -> PyResult<Integers> {
 /// Two interleaved half circles: points and classes.
 #[pyfunction]
 pub fn two_moons(py: Python<'_>, n: usize, noise: f64, seed: u64) -> PyResult<(Matrix, Integers)> {
-    let moons = synthetic::two_moons(n, noise, &mut ChaCha8Rng::seed_from_u64(seed)).map_err(refused)?;
+    let moons = run(py, || synthetic::two_moons(n, noise, &mut ChaCha8Rng::seed_from_u64(seed)))?;
+    let moons = moons.map_err(refused)?;
     Ok((rows(py, moons.features.as_ref())?, integers(py, &moons.labels)?))
 }
 
 /// A curve whose noise grows with x.
 #[pyfunction]
 pub fn aleatoric(py: Python<'_>, n: usize, seed: u64) -> PyResult<Table> {
-    let curve = synthetic::aleatoric(n, &mut ChaCha8Rng::seed_from_u64(seed));
+    let curve = run(py, || synthetic::aleatoric(n, &mut ChaCha8Rng::seed_from_u64(seed)))?;
     Ok((rows(py, curve.features.as_ref())?, rows(py, curve.targets.as_ref())?))
 }
 
 /// A cubic seen on both sides of a gap.
 #[pyfunction]
 pub fn epistemic(py: Python<'_>, n: usize, seed: u64) -> PyResult<Table> {
-    let curve = synthetic::epistemic(n, &mut ChaCha8Rng::seed_from_u64(seed));
+    let curve = run(py, || synthetic::epistemic(n, &mut ChaCha8Rng::seed_from_u64(seed)))?;
     Ok((rows(py, curve.features.as_ref())?, rows(py, curve.targets.as_ref())?))
 }
 
@@ -58,7 +60,7 @@ pub fn uci(
     let mut source = DataSource::from_env();
     source.folder = folder.or(source.folder);
     source.download = download;
-    let table = py.detach(|| load_uci(name, &source, &mut |_, _| {})).map_err(refused)?;
+    let table = run(py, || load_uci(name, &source, &mut |_, _| {}))?.map_err(refused)?;
     Ok((
         rows(py, table.features.as_ref())?,
         rows(py, table.targets.as_ref())?,
@@ -70,7 +72,7 @@ pub fn uci(
 /// (train, test) row numbers of the benchmark's standard splits.
 #[pyfunction]
 pub fn standard_splits(py: Python<'_>, n: usize, n_splits: usize) -> PyResult<Vec<(Integers, Integers)>> {
-    bayespc_data::standard_splits(n, n_splits)
+    run(py, || bayespc_data::standard_splits(n, n_splits))?
         .iter()
         .map(|split| Ok((integers(py, &split.train)?, integers(py, &split.test)?)))
         .collect()

@@ -7,7 +7,8 @@ use pyo3::types::PyBytes;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
-use crate::arrays::{Matrix, array, columns, matrix, refused, values, vector};
+use crate::arrays::{Matrix, array, columns, matrix, raised, refused, values, vector};
+use crate::pool::run;
 
 /// Sums over samples of pre- and post-synaptic outer products.
 #[pyclass(module = "bayespc._core", frozen, eq)]
@@ -22,22 +23,24 @@ impl SufficientStats {
     #[new]
     #[pyo3(signature = (pre, post, weights=None))]
     fn new(
+        py: Python<'_>,
         pre: PyReadonlyArray2<'_, f64>,
         post: PyReadonlyArray2<'_, f64>,
         weights: Option<PyReadonlyArray1<'_, f64>>,
     ) -> PyResult<Self> {
         let (pre, post) = (columns(&pre)?, columns(&post)?);
-        let inner = match &weights {
+        let weights = weights.as_ref().map(values).transpose()?;
+        let inner = run(py, || match weights {
             None => InnerStats::of(pre, post),
-            Some(weights) => InnerStats::weighted(pre, post, values(weights)?),
-        };
-        Ok(Self { inner: inner.map_err(refused)? })
+            Some(weights) => InnerStats::weighted(pre, post, weights),
+        })?;
+        Ok(Self { inner: inner.map_err(raised)? })
     }
 
     /// The statistics of no data.
     #[staticmethod]
-    fn zero(d_post: usize, d_pre: usize) -> Self {
-        Self { inner: InnerStats::zero(d_post, d_pre) }
+    fn zero(py: Python<'_>, d_post: usize, d_pre: usize) -> PyResult<Self> {
+        Ok(Self { inner: run(py, || InnerStats::zero(d_post, d_pre))? })
     }
 
     #[getter]
@@ -60,29 +63,29 @@ impl SufficientStats {
         self.inner.count
     }
 
-    fn __add__(&self, other: &Self) -> PyResult<Self> {
+    fn __add__(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
         let mut inner = self.inner.clone();
-        inner.add(&other.inner).map_err(refused)?;
+        run(py, || inner.add(&other.inner))?.map_err(raised)?;
         Ok(Self { inner })
     }
 
-    fn __mul__(&self, factor: f64) -> Self {
+    fn __mul__(&self, py: Python<'_>, factor: f64) -> PyResult<Self> {
         let mut inner = self.inner.clone();
-        inner.scale(factor);
-        Self { inner }
+        run(py, || inner.scale(factor))?;
+        Ok(Self { inner })
     }
 
-    fn __rmul__(&self, factor: f64) -> Self {
-        self.__mul__(factor)
+    fn __rmul__(&self, py: Python<'_>, factor: f64) -> PyResult<Self> {
+        self.__mul__(py, factor)
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.inner.to_bytes().map_err(refused)?))
+        Ok(PyBytes::new(py, &run(py, || self.inner.to_bytes())?.map_err(raised)?))
     }
 
     #[staticmethod]
-    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
-        Ok(Self { inner: InnerStats::from_bytes(bytes).map_err(refused)? })
+    fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
+        Ok(Self { inner: run(py, || InnerStats::from_bytes(bytes))?.map_err(raised)? })
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
@@ -98,8 +101,8 @@ impl SufficientStats {
 
 /// Statistics from their bytes, for pickle.
 #[pyfunction]
-pub fn stats_from_bytes(bytes: &[u8]) -> PyResult<SufficientStats> {
-    SufficientStats::from_bytes(bytes)
+pub fn stats_from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<SufficientStats> {
+    SufficientStats::from_bytes(py, bytes)
 }
 
 /// Joint distribution of one layer's weights and noise precision.
@@ -113,20 +116,25 @@ impl MatrixNormalWishart {
     /// From M, V⁻¹, Ψ⁻¹ and ν.
     #[new]
     fn new(
+        py: Python<'_>,
         mean: PyReadonlyArray2<'_, f64>,
         col_precision: PyReadonlyArray2<'_, f64>,
         inv_scale: PyReadonlyArray2<'_, f64>,
         dof: f64,
     ) -> PyResult<Self> {
-        let inner = InnerPosterior::new(matrix(&mean), matrix(&col_precision), matrix(&inv_scale), dof);
-        Ok(Self { inner: inner.map_err(refused)? })
+        let (mean, col_precision, inv_scale) = (matrix(&mean), matrix(&col_precision), matrix(&inv_scale));
+        let inner = run(py, || InnerPosterior::new(mean, col_precision, inv_scale, dof))?;
+        Ok(Self { inner: inner.map_err(raised)? })
     }
 
     /// The posterior after data with these statistics: η ← η + T.
-    fn update(&self, stats: &SufficientStats) -> PyResult<Self> {
-        let mut natural = self.inner.to_natural();
-        natural.add(&stats.inner).map_err(refused)?;
-        Ok(Self { inner: InnerPosterior::from_natural(&natural).map_err(refused)? })
+    fn update(&self, py: Python<'_>, stats: &SufficientStats) -> PyResult<Self> {
+        let inner = run(py, || {
+            let mut natural = self.inner.to_natural();
+            natural.add(&stats.inner)?;
+            InnerPosterior::from_natural(&natural)
+        })?;
+        Ok(Self { inner: inner.map_err(raised)? })
     }
 
     #[getter]
@@ -136,12 +144,12 @@ impl MatrixNormalWishart {
 
     #[getter]
     fn col_cov(&self, py: Python<'_>) -> PyResult<Py<PyArray2<f64>>> {
-        array(py, self.inner.col_cov().as_ref())
+        array(py, run(py, || self.inner.col_cov())?.as_ref())
     }
 
     #[getter]
     fn scale(&self, py: Python<'_>) -> PyResult<Py<PyArray2<f64>>> {
-        array(py, self.inner.scale().as_ref())
+        array(py, run(py, || self.inner.scale())?.as_ref())
     }
 
     #[getter]
@@ -150,32 +158,34 @@ impl MatrixNormalWishart {
     }
 
     fn expected_precision(&self, py: Python<'_>) -> PyResult<Py<PyArray2<f64>>> {
-        array(py, self.inner.expected_precision().as_ref())
+        array(py, run(py, || self.inner.expected_precision())?.as_ref())
     }
 
     fn expected_covariance(&self, py: Python<'_>) -> PyResult<Py<PyArray2<f64>>> {
-        array(py, self.inner.expected_covariance().map_err(refused)?.as_ref())
+        array(py, run(py, || self.inner.expected_covariance())?.map_err(raised)?.as_ref())
     }
 
     fn log_density(
         &self,
+        py: Python<'_>,
         weights: PyReadonlyArray2<'_, f64>,
         precision: PyReadonlyArray2<'_, f64>,
     ) -> PyResult<f64> {
-        self.inner.log_density(matrix(&weights).as_ref(), matrix(&precision).as_ref()).map_err(refused)
+        let (weights, precision) = (matrix(&weights), matrix(&precision));
+        run(py, || self.inner.log_density(weights.as_ref(), precision.as_ref()))?.map_err(raised)
     }
 
-    fn entropy(&self) -> f64 {
-        self.inner.entropy()
+    fn entropy(&self, py: Python<'_>) -> PyResult<f64> {
+        run(py, || self.inner.entropy())
     }
 
-    fn kl_divergence(&self, other: &Self) -> PyResult<f64> {
-        self.inner.kl_divergence(&other.inner).map_err(refused)
+    fn kl_divergence(&self, py: Python<'_>, other: &Self) -> PyResult<f64> {
+        run(py, || self.inner.kl_divergence(&other.inner))?.map_err(raised)
     }
 
     /// Σ_n ⟨log N(z_n | Wφ_n, Σ)⟩.
-    fn expected_log_likelihood(&self, stats: &SufficientStats) -> f64 {
-        self.inner.expected_log_likelihood(&stats.inner)
+    fn expected_log_likelihood(&self, py: Python<'_>, stats: &SufficientStats) -> PyResult<f64> {
+        run(py, || self.inner.expected_log_likelihood(&stats.inner))
     }
 
     /// φᵀVφ of presynaptic vectors in rows.
@@ -184,12 +194,12 @@ impl MatrixNormalWishart {
         if pre.nrows() != self.inner.d_pre() {
             return Err(refused(format!("pre has {} columns, expected {}", pre.nrows(), self.inner.d_pre())));
         }
-        Ok(vector(py, self.inner.leverage(pre)))
+        Ok(vector(py, run(py, || self.inner.leverage(pre))?))
     }
 
     /// Draw (W, Σ⁻¹).
     fn sample(&self, py: Python<'_>, seed: u64) -> PyResult<(Matrix, Matrix)> {
-        let draw = self.inner.sample(&mut ChaCha8Rng::seed_from_u64(seed));
+        let draw = run(py, || self.inner.sample(&mut ChaCha8Rng::seed_from_u64(seed)))?;
         Ok((array(py, draw.weights.as_ref())?, array(py, draw.precision.precision().as_ref())?))
     }
 

@@ -30,5 +30,7 @@ mod _core {
     #[pymodule_export]
     use super::network::Network;
     #[pymodule_export]
+    use super::pool::panic_for_tests;
+    #[pymodule_export]
     use super::predictive::Predictive;
 }

@@ -12,7 +12,7 @@ use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::arrays::{InputArray, columns, inputs, refused, rows, values, vector};
+use crate::arrays::{InputArray, columns, inputs, raised, refused, rows, values, vector};
 use crate::network::Network;
 use crate::pool::run;
 use crate::predictive::Predictive;
@@ -97,20 +97,22 @@ pub struct Model {
 }
 
 impl Model {
-    /// The method of this name, or that of the settings.
-    fn method(&self, name: Option<&str>, draws: usize, seed: u64) -> PyResult<Method> {
+    /// The method of this name, or that of the settings. What a name cannot say, such as the rule of the covariances
+    /// or the seed of the draws, is as the model was fitted.
+    fn method(&self, name: Option<&str>, draws: usize, seed: Option<u64>) -> PyResult<Method> {
         let own = self.inner.settings().method;
         Ok(match (name, own) {
-            (None, own) => own,
-            // What a name cannot say, such as the rule of the covariances, is as the model was fitted.
-            (Some("moments"), own @ Method::Moments { .. }) => own,
+            (None, own) | (Some("moments"), own @ Method::Moments { .. }) => own,
             (Some("moments"), _) => {
                 Method::Moments { covariance: bayespc::network::CovarianceRule::default() }
             }
-            (Some("monte_carlo"), Method::MonteCarlo { layer_noise, .. }) => {
-                Method::MonteCarlo { draws, seed, layer_noise }
+            (Some("monte_carlo"), Method::MonteCarlo { layer_noise, seed: fitted, .. }) => {
+                Method::MonteCarlo { draws, seed: seed.unwrap_or(fitted), layer_noise }
             }
-            (Some("monte_carlo"), _) => Method::MonteCarlo { draws, seed, layer_noise: true },
+            (Some("monte_carlo"), _) => {
+                let seed = seed.unwrap_or(self.inner.settings().training.seed);
+                Method::MonteCarlo { draws, seed, layer_noise: true }
+            }
             (Some("mean"), _) => Method::Mean,
             (Some("linearised"), _) => Method::Linearised,
             (Some(name), _) => return Err(refused(format!("method = '{name}' is not known"))),
@@ -142,7 +144,7 @@ impl Model {
             Some(model) => model.inner.refit_watched(&samples, &settings, observer),
             None => Inner::fit_watched(&samples, &settings, observer),
         })?;
-        Ok(Self { inner: result.map_err(refused)? })
+        Ok(Self { inner: result.map_err(raised)? })
     }
 
     /// A model for a stream, scaled by its first data, that has learned nothing yet.
@@ -158,7 +160,7 @@ impl Model {
         let labels = labels(&y)?;
         let samples = samples(inputs(&x)?, targets(&y, &labels, classes)?, None)?;
         let inner = run(py, || Inner::for_stream(&samples, &settings))?;
-        Ok(Self { inner: inner.map_err(refused)? })
+        Ok(Self { inner: inner.map_err(raised)? })
     }
 
     /// The model after one pass over more data; this one stays as it is.
@@ -179,39 +181,39 @@ impl Model {
             inner.partial_fit(&samples)?;
             Ok(inner)
         })?;
-        Ok(Self { inner: inner.map_err(refused)? })
+        Ok(Self { inner: inner.map_err(raised)? })
     }
 
     /// Predict by a method of this name, or by the settings' own. `draws` and `seed` are for Monte Carlo.
-    #[pyo3(signature = (x, method=None, draws=20, seed=0))]
+    #[pyo3(signature = (x, method=None, draws=20, seed=None))]
     fn predict(
         &self,
         py: Python<'_>,
         x: InputArray<'_>,
         method: Option<&str>,
         draws: usize,
-        seed: u64,
+        seed: Option<u64>,
     ) -> PyResult<Predictive> {
         let method = self.method(method, draws, seed)?;
         let inputs = inputs(&x)?;
         let inner = run(py, || self.inner.predict_by(inputs, method))?;
-        Ok(Predictive { inner: inner.map_err(refused)? })
+        Ok(Predictive { inner: inner.map_err(raised)? })
     }
 
     /// Class probabilities, shape `(n, K)`, by a method as in `predict`.
-    #[pyo3(signature = (x, method=None, draws=20, seed=0))]
+    #[pyo3(signature = (x, method=None, draws=20, seed=None))]
     fn probabilities(
         &self,
         py: Python<'_>,
         x: InputArray<'_>,
         method: Option<&str>,
         draws: usize,
-        seed: u64,
+        seed: Option<u64>,
     ) -> PyResult<Py<PyArray2<f64>>> {
         let method = self.method(method, draws, seed)?;
         let inputs = inputs(&x)?;
         let probabilities = run(py, || self.inner.predict_probabilities_by(inputs, method))?;
-        rows(py, probabilities.map_err(refused)?.as_ref())
+        rows(py, probabilities.map_err(raised)?.as_ref())
     }
 
     /// Complexity and expected log-likelihood of the layers of every member.
@@ -227,7 +229,7 @@ impl Model {
         let labels = labels(&y)?;
         let weights = weights.as_ref().map(values).transpose()?;
         let samples = samples(inputs(&x)?, targets(&y, &labels, classes)?, weights)?;
-        let members = run(py, || self.inner.free_energy(&samples))?.map_err(refused)?;
+        let members = run(py, || self.inner.free_energy(&samples))?.map_err(raised)?;
         let layers = |member: &Vec<bayespc::learning::FreeEnergy>| {
             member.iter().map(|f| (f.complexity, f.expected_log_likelihood)).collect()
         };
@@ -235,12 +237,12 @@ impl Model {
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &run(py, || self.inner.to_bytes())?.map_err(refused)?))
+        Ok(PyBytes::new(py, &run(py, || self.inner.to_bytes())?.map_err(raised)?))
     }
 
     #[staticmethod]
     fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
-        Ok(Self { inner: run(py, || Inner::from_bytes(bytes))?.map_err(refused)? })
+        Ok(Self { inner: run(py, || Inner::from_bytes(bytes))?.map_err(raised)? })
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
@@ -249,10 +251,10 @@ impl Model {
     }
 
     /// The network of one member, to look at or to train on; a copy.
-    fn network(&self, member: usize) -> PyResult<Network> {
+    fn network(&self, py: Python<'_>, member: usize) -> PyResult<Network> {
         let found = self.inner.members().get(member);
         let member = found.ok_or_else(|| refused(format!("there is no member {member}")))?;
-        Network::of_member(member, self.inner.settings())
+        Network::of_member(py, member, self.inner.settings())
     }
 
     /// Settings, as JSON.
@@ -354,9 +356,10 @@ impl Model {
     }
 
     /// The same model that predicts by this method.
-    fn with_method(&self, method: &str, draws: usize, seed: u64) -> PyResult<Self> {
+    #[pyo3(signature = (method, draws=20, seed=None))]
+    fn with_method(&self, method: &str, draws: usize, seed: Option<u64>) -> PyResult<Self> {
         let mut inner = self.inner.clone();
-        inner.set_method(self.method(Some(method), draws, seed)?).map_err(refused)?;
+        inner.set_method(self.method(Some(method), draws, seed)?).map_err(raised)?;
         Ok(Self { inner })
     }
 }

@@ -18,9 +18,10 @@ use pyo3::prelude::*;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
-use crate::arrays::{Matrix, Vector, array, columns, refused, rows, values, vector};
+use crate::arrays::{Matrix, Vector, array, columns, raised, refused, rows, values, vector};
 use crate::distributions::MatrixNormalWishart;
 use crate::model::{json, parse};
+use crate::pool::run;
 use crate::predictive::Predictive;
 
 /// A network that learns by Bayesian predictive coding.
@@ -30,11 +31,14 @@ pub struct Network {
 }
 
 impl Network {
-    pub fn of_member(member: &Member, settings: &ModelSettings) -> PyResult<Self> {
-        let mut learner = Bpc::new(member.network().clone(), settings.rule.clone()).map_err(refused)?;
-        let (feedback_cov, steps) = member.feedback.clone();
-        learner.restore_feedback_state(feedback_cov, steps).map_err(refused)?;
-        Ok(Self { learner })
+    pub fn of_member(py: Python<'_>, member: &Member, settings: &ModelSettings) -> PyResult<Self> {
+        let learner = run(py, || -> Result<_> {
+            let mut learner = Bpc::new(member.network().clone(), settings.rule.clone())?;
+            let (feedback_cov, steps) = member.feedback.clone();
+            learner.restore_feedback_state(feedback_cov, steps)?;
+            Ok(learner)
+        })?;
+        Ok(Self { learner: learner.map_err(raised)? })
     }
 
     fn network(&self) -> &Inner<f64> {
@@ -80,11 +84,20 @@ fn distributions(posteriors: Vec<Result<InnerPosterior>>) -> PyResult<Vec<Matrix
 impl Network {
     /// A network that has seen no data; `settings` and `rule` as JSON.
     #[new]
-    fn new(d_input: usize, n_targets: usize, settings: &str, rule: &str, seed: u64) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        d_input: usize,
+        n_targets: usize,
+        settings: &str,
+        rule: &str,
+        seed: u64,
+    ) -> PyResult<Self> {
         let settings: NetworkSettings = parse("settings", settings)?;
         let rule: Rule = parse("rule", rule)?;
-        let network = Inner::new(&settings, d_input, n_targets, &mut training::init_rng(seed));
-        Ok(Self { learner: Bpc::new(network.map_err(refused)?, rule).map_err(refused)? })
+        let learner = run(py, || {
+            Bpc::new(Inner::new(&settings, d_input, n_targets, &mut training::init_rng(seed))?, rule)
+        })?;
+        Ok(Self { learner: learner.map_err(raised)? })
     }
 
     fn copy(&self) -> Self {
@@ -113,13 +126,15 @@ impl Network {
     }
 
     /// Posteriors of all layers, blocks of the output last.
-    fn posteriors(&self) -> PyResult<Vec<MatrixNormalWishart>> {
-        distributions(self.network().layers().map(bayespc::network::Layer::posterior).collect())
+    fn posteriors(&self, py: Python<'_>) -> PyResult<Vec<MatrixNormalWishart>> {
+        distributions(run(py, || self.network().layers().map(bayespc::network::Layer::posterior).collect())?)
     }
 
     /// Priors of all layers, blocks of the output last.
-    fn priors(&self) -> PyResult<Vec<MatrixNormalWishart>> {
-        distributions(self.network().layers().map(bayespc::network::Layer::prior_distribution).collect())
+    fn priors(&self, py: Python<'_>) -> PyResult<Vec<MatrixNormalWishart>> {
+        let priors =
+            run(py, || self.network().layers().map(bayespc::network::Layer::prior_distribution).collect())?;
+        distributions(priors)
     }
 
     /// z_1 … z_L of the forward pass.
@@ -127,11 +142,11 @@ impl Network {
         let input = columns(&x)?;
         let network = self.network();
         check("input", "features", input.nrows(), network.d_input())?;
-        let post = py.detach(|| {
+        let post = run(py, || {
             let mut activities = Activities::new(&network.widths(), input.ncols());
             activities.forward(&network.means(), network.settings().activation, input);
             activities.post
-        });
+        })?;
         arrays(py, &post)
     }
 
@@ -149,15 +164,15 @@ impl Network {
         let settings = settings.map_or_else(|| Ok(self.relaxation()), |text| parse("settings", text))?;
         let network = self.network();
         self.check_data(&Dataset::with_missing(input, target).map_err(refused)?)?;
-        let relaxed = py.detach(|| -> Result<_> {
+        let relaxed = run(py, || -> Result<_> {
             let clamp = Clamp::missing(input, target, network.settings().input_var)?;
             let relaxer = Relaxer::new(network, &settings, clamp.free_input.is_some())?;
             let mut activities = relaxer.start(input, target, &clamp);
             let energy = relaxer.relax(&mut activities, &clamp).energy;
             let layers = relaxer.layer_energies(&activities);
             Ok((activities, energy, layers))
-        });
-        let (activities, energy, layers) = relaxed.map_err(refused)?;
+        })?;
+        let (activities, energy, layers) = relaxed.map_err(raised)?;
         let mut at_rest = vec![rows(py, activities.pre[0].subrows(0, input.nrows()))?];
         at_rest.extend(arrays(py, &activities.post)?);
         Ok((at_rest, vector(py, energy), vector(py, layers)))
@@ -173,7 +188,7 @@ impl Network {
         let data = Dataset::new(columns(&x)?, columns(&y)?).map_err(refused)?;
         let network = self.network();
         self.check_data(&data)?;
-        let post = py.detach(|| -> Result<Vec<Mat<f64>>> {
+        let post = run(py, || -> Result<Vec<Mat<f64>>> {
             let mut feedback = Feedback::new(network);
             feedback.infer(network, &data, &self.feedback())?;
             let mut post: Vec<Mat<f64>> =
@@ -187,8 +202,8 @@ impl Network {
                 }
             }
             Ok(post)
-        });
-        arrays(py, &post.map_err(refused)?)
+        })?;
+        arrays(py, &post.map_err(raised)?)
     }
 
     /// Learn from one batch, as step `step` of `total`, with a posterior that represents `n_total` samples.
@@ -216,7 +231,7 @@ impl Network {
         let place = Step { index: step, total, n_total, full_batch };
         let learner = &mut self.learner;
         // Neither rule draws anything while learning.
-        py.detach(|| learner.learn(&data, &place, &mut ChaCha8Rng::seed_from_u64(0))).map_err(refused)
+        run(py, || learner.learn(&data, &place, &mut ChaCha8Rng::seed_from_u64(0)))?.map_err(raised)
     }
 
     /// Settle every posterior on the data trained on.
@@ -229,14 +244,14 @@ impl Network {
         let data = Dataset::new(columns(&x)?, columns(&y)?).map_err(refused)?;
         self.check_data(&data)?;
         let learner = &mut self.learner;
-        py.detach(|| learner.finish(&data)).map_err(refused)
+        run(py, || learner.finish(&data))?.map_err(raised)
     }
 
     /// Predict by a method given as JSON.
     fn predict(&self, py: Python<'_>, x: PyReadonlyArray2<'_, f64>, method: &str) -> PyResult<Predictive> {
         let input = columns(&x)?;
         let method: Method = parse("method", method)?;
-        let inner = py.detach(|| predict(self.network(), input, method)).map_err(refused)?;
+        let inner = run(py, || predict(self.network(), input, method))?.map_err(raised)?;
         Ok(Predictive { inner })
     }
 
@@ -249,7 +264,7 @@ impl Network {
     ) -> PyResult<Matrix> {
         let data = Dataset::new(columns(&x)?, columns(&y)?).map_err(refused)?;
         self.check_data(&data)?;
-        let layers = py.detach(|| bayespc::learning::free_energy(self.network(), &data)).map_err(refused)?;
+        let layers = run(py, || bayespc::learning::free_energy(self.network(), &data))?.map_err(raised)?;
         let table = Mat::from_fn(2, layers.len(), |part, layer| match part {
             0 => layers[layer].complexity,
             _ => layers[layer].expected_log_likelihood,
@@ -261,8 +276,8 @@ impl Network {
     fn generate(&self, py: Python<'_>, n: usize, draw: bool, seed: u64) -> PyResult<(Matrix, Matrix)> {
         let parameters = if draw { Parameters::Draw } else { Parameters::Mean };
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let generated = py.detach(|| generate(self.network(), n, parameters, &mut rng));
-        let (input, target) = generated.map_err(refused)?;
+        let generated = run(py, || generate(self.network(), n, parameters, &mut rng))?;
+        let (input, target) = generated.map_err(raised)?;
         Ok((rows(py, input.as_ref())?, rows(py, target.as_ref())?))
     }
 
@@ -276,8 +291,8 @@ impl Network {
     ) -> PyResult<(Matrix, Matrix, Matrix, Matrix)> {
         let (input, target) = (columns(&x)?, columns(&y)?);
         check("target", "columns", target.nrows(), self.network().n_targets())?;
-        let imputed = py.detach(|| impute(self.network(), input, target, weight_uncertainty));
-        let imputed = imputed.map_err(refused)?;
+        let imputed = run(py, || impute(self.network(), input, target, weight_uncertainty))?;
+        let imputed = imputed.map_err(raised)?;
         Ok((
             rows(py, imputed.input.as_ref())?,
             rows(py, imputed.input_variance.as_ref())?,

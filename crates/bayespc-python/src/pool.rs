@@ -54,8 +54,13 @@ pub fn run<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) -> PyResult
     py.detach(|| worker.run(work))
 }
 
+/// Run `work` on the caller's own thread, without the interpreter: for what asks for no other.
+pub fn alone<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) -> PyResult<R> {
+    py.detach(|| guarded(work))
+}
+
 /// Run `work`; a panic becomes an exception that says it is a defect.
-pub fn guarded<R>(work: impl FnOnce() -> R) -> PyResult<R> {
+fn guarded<R>(work: impl FnOnce() -> R) -> PyResult<R> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| defect(panic.as_ref()))
 }
 
@@ -63,4 +68,10 @@ fn defect(panic: &(dyn Any + Send)) -> PyErr {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
     PyRuntimeError::new_err(format!("a defect in bayespc, please report it: {text}"))
+}
+
+/// A defect on purpose, to try the border.
+#[pyfunction(name = "_panic_for_tests")]
+pub fn panic_for_tests(py: Python<'_>) -> PyResult<()> {
+    run(py, || panic!("on purpose"))
 }

@@ -7,7 +7,8 @@ use pyo3::prelude::*;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
-use crate::arrays::{columns, refused, rows, stacked, vector};
+use crate::arrays::{columns, raised, refused, rows, stacked, vector};
+use crate::pool::{alone, run};
 
 /// A mixture of elliptical distributions for each of n samples over d targets.
 #[pyclass(module = "bayespc._core", frozen)]
@@ -16,8 +17,12 @@ pub struct Predictive {
 }
 
 impl Predictive {
-    fn per_sample(&self, py: Python<'_>, of: impl Fn(usize) -> Mat<f64>) -> PyResult<Py<PyArray3<f64>>> {
-        let matrices: Vec<_> = (0..self.inner.n_samples()).map(of).collect();
+    fn per_sample(
+        &self,
+        py: Python<'_>,
+        of: impl Fn(usize) -> Mat<f64> + Send,
+    ) -> PyResult<Py<PyArray3<f64>>> {
+        let matrices: Vec<_> = run(py, || (0..self.inner.n_samples()).map(of).collect())?;
         stacked(py, &matrices, self.inner.n_targets(), self.inner.n_targets())
     }
 }
@@ -46,19 +51,19 @@ impl Predictive {
     }
 
     fn mean(&self, py: Python<'_>) -> PyResult<Py<PyArray2<f64>>> {
-        rows(py, py.detach(|| self.inner.mean()).as_ref())
+        rows(py, alone(py, || self.inner.mean())?.as_ref())
     }
 
     fn aleatoric(&self, py: Python<'_>) -> PyResult<Py<PyArray2<f64>>> {
-        rows(py, py.detach(|| self.inner.aleatoric_variance()).as_ref())
+        rows(py, alone(py, || self.inner.aleatoric_variance())?.as_ref())
     }
 
     fn epistemic(&self, py: Python<'_>) -> PyResult<Py<PyArray2<f64>>> {
-        rows(py, py.detach(|| self.inner.epistemic_variance()).as_ref())
+        rows(py, alone(py, || self.inner.epistemic_variance())?.as_ref())
     }
 
     fn variance(&self, py: Python<'_>) -> PyResult<Py<PyArray2<f64>>> {
-        rows(py, py.detach(|| self.inner.variance()).as_ref())
+        rows(py, alone(py, || self.inner.variance())?.as_ref())
     }
 
     fn covariance(&self, py: Python<'_>) -> PyResult<Py<PyArray3<f64>>> {
@@ -71,20 +76,20 @@ impl Predictive {
 
     /// Quantiles, shape `(len(p), n, d)`.
     fn quantile(&self, py: Python<'_>, p: Vec<f64>) -> PyResult<Py<PyArray3<f64>>> {
-        let quantiles = py.detach(|| self.inner.quantile(&p)).map_err(refused)?;
+        let quantiles = run(py, || self.inner.quantile(&p))?.map_err(raised)?;
         stacked(py, &quantiles, self.inner.n_targets(), self.inner.n_samples())
     }
 
     /// Bounds, shape `(2, n, d)`.
     fn interval(&self, py: Python<'_>, coverage: f64) -> PyResult<Py<PyArray3<f64>>> {
-        let (low, high) = py.detach(|| self.inner.interval(coverage)).map_err(refused)?;
+        let (low, high) = run(py, || self.inner.interval(coverage))?.map_err(raised)?;
         stacked(py, &[low, high], self.inner.n_targets(), self.inner.n_samples())
     }
 
     /// Log density of each sample, jointly over its targets.
     fn log_density(&self, py: Python<'_>, targets: PyReadonlyArray2<'_, f64>) -> PyResult<Py<PyArray1<f64>>> {
         let targets = columns(&targets)?;
-        Ok(vector(py, py.detach(|| self.inner.log_density(targets)).map_err(refused)?))
+        Ok(vector(py, run(py, || self.inner.log_density(targets))?.map_err(raised)?))
     }
 
     /// P(target ≤ y) of each target and sample.
@@ -98,25 +103,25 @@ impl Predictive {
                 targets.nrows()
             )));
         }
-        let cdf = py.detach(|| Mat::from_fn(d, n, |i, j| self.inner.marginal_cdf(i, j, targets[(i, j)])));
+        let cdf = run(py, || Mat::from_fn(d, n, |i, j| self.inner.marginal_cdf(i, j, targets[(i, j)])))?;
         rows(py, cdf.as_ref())
     }
 
     /// Continuous ranked probability score of each target and sample.
     fn crps(&self, py: Python<'_>, targets: PyReadonlyArray2<'_, f64>) -> PyResult<Py<PyArray2<f64>>> {
         let targets = columns(&targets)?;
-        rows(py, py.detach(|| self.inner.crps(targets)).map_err(refused)?.as_ref())
+        rows(py, run(py, || self.inner.crps(targets))?.map_err(raised)?.as_ref())
     }
 
     /// Draws with noise, shape `(n_draws, n, d)`.
     fn sample(&self, py: Python<'_>, n_draws: usize, seed: u64) -> PyResult<Py<PyArray3<f64>>> {
-        let draws = py.detach(|| self.inner.sample(n_draws, &mut ChaCha8Rng::seed_from_u64(seed)));
+        let draws = run(py, || self.inner.sample(n_draws, &mut ChaCha8Rng::seed_from_u64(seed)))?;
         stacked(py, &draws, self.inner.n_targets(), self.inner.n_samples())
     }
 
     /// Class probabilities, shape `(n, K)`.
     fn class_probabilities(&self, py: Python<'_>, temperature: f64) -> PyResult<Py<PyArray2<f64>>> {
-        let probabilities = py.detach(|| self.inner.class_probabilities(temperature)).map_err(refused)?;
+        let probabilities = run(py, || self.inner.class_probabilities(temperature))?.map_err(raised)?;
         rows(py, probabilities.as_ref())
     }
 
@@ -136,10 +141,10 @@ impl Predictive {
 
     /// Class probabilities of each component alone, shape `(n_components, n, K)`.
     fn component_probabilities(&self, py: Python<'_>, temperature: f64) -> PyResult<Py<PyArray3<f64>>> {
-        let parts = py.detach(|| {
+        let parts = run(py, || {
             let alone = self.inner.components().iter().cloned().map(Inner::from_component);
             alone.map(|part| part?.class_probabilities(temperature)).collect::<Result<Vec<_>, _>>()
-        });
-        stacked(py, &parts.map_err(refused)?, self.inner.n_targets(), self.inner.n_samples())
+        })?;
+        stacked(py, &parts.map_err(raised)?, self.inner.n_targets(), self.inner.n_samples())
     }
 }

@@ -29,13 +29,6 @@ impl Model {
     ) -> Result<Self> {
         settings.validate()?;
         check_task(samples.task(), settings)?;
-        if samples.n_samples() < 2 {
-            return Err(Error::TooFew {
-                what: "sample to fit a model to",
-                found: samples.n_samples(),
-                needed: 2,
-            });
-        }
         let sorted = canonical(samples, batch_to_sort(settings));
         let samples = sorted.as_ref().map_or(*samples, OwnedSamples::view);
         memory::check(settings, samples.n_features(), samples.n_outputs())?;
@@ -92,6 +85,11 @@ pub(super) fn check_task(task: Task, settings: &ModelSettings) -> Result<()> {
 
 fn constant_target(samples: &Samples<'_>) -> Option<String> {
     let Targets::Values(values) = samples.targets() else { return None };
+    if values.ncols() == 1 {
+        return Some(
+            "there is one sample: nothing is known about its noise, and the intervals mean little".to_owned(),
+        );
+    }
     let constant = |i: usize| (1..values.ncols()).all(|j| values[(i, j)] == values[(i, 0)]);
     let which: Vec<String> = (0..values.nrows()).filter(|&i| constant(i)).map(|i| i.to_string()).collect();
     (!which.is_empty()).then(|| {

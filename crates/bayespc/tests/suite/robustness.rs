@@ -45,7 +45,7 @@ fn all_rules() -> [ModelSettings; 4] {
 }
 
 fn fit(x: &Mat<f64>, y: &Mat<f64>, settings: &ModelSettings) -> Result<Model> {
-    Model::fit(&Samples::new(x.as_ref(), y.as_ref()).unwrap(), settings)
+    Model::fit(&Samples::new(x, y)?, settings)
 }
 
 /// Fits and predicts by every method; everything must be finite and variances positive.

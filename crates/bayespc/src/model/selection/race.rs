@@ -74,7 +74,7 @@ pub(in crate::model) fn choose(
     let own = settings.plans();
     let n = samples.n_samples().min(search.max_rows.max(MIN_ROWS));
     let held_out = ((n as f64 * search.fraction).round() as usize).min(n / search.rounds);
-    if !search.enabled || held_out == 0 || held_out == n {
+    if !search.enabled || search.has_nothing_to_choose() || held_out == 0 || held_out == n {
         work.plan(all_training_cost(&own, settings, samples));
         return Ok(Choice { members: own, candidates: Vec::new(), warnings: Vec::new() });
     }

@@ -61,6 +61,11 @@ impl SearchSettings {
         Self { enabled: false, ..Self::default() }
     }
 
+    /// Whether all is fixed: there is but one candidate.
+    pub(super) fn has_nothing_to_choose(&self) -> bool {
+        self.prior_vars.is_empty() && self.activations.is_empty() && self.widths.is_empty() && !self.noise
+    }
+
     /// Check every setting.
     pub fn validate(&self) -> Result<()> {
         let lists = [

@@ -1,0 +1,3 @@
+from typing import Any
+
+def compute_sample_weight(class_weight: Any, y: Any) -> Any: ...
