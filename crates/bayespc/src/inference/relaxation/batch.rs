@@ -3,7 +3,7 @@
 
 use faer::Mat;
 
-use super::descent::{Descent, Start, start};
+use super::descent::{Descent, Task, start};
 use super::layers::{Relaxation, RelaxingLayers};
 use super::settings::{Presynaptic, RelaxationSettings};
 use crate::base::parallel::{CHUNK, for_each_if, splits_batch};
@@ -66,8 +66,8 @@ impl<T: Real> RelaxedChunk<T> {
             let pairs = at_rest.post[top].col_as_slice(j).iter().zip(forward.post[top].col_as_slice(j));
             *sum = pairs.map(|(y, a)| (*y - *a).as_f64().powi(2)).sum();
         }
-        let from = Start { activities: forward, predictions: &forward.post };
-        self.descent.run(relaxation, from, at_rest, &clamp, false);
+        let task = Task { relaxation, start: forward, predictions: &forward.post, clamp: &clamp };
+        self.descent.run(&task, at_rest, false);
         if relaxation.settings.presynaptic == Presynaptic::Forward {
             // A free input has no forward value; its inferred one is the input.
             at_rest.pre[1..].swap_with_slice(&mut forward.pre[1..]);

@@ -42,13 +42,15 @@ pub struct RelaxationReport {
     pub stop: Stop,
 }
 
-/// Where a descent starts.
+/// One descent: the energy, where it starts, and what is clamped.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Start<'a, T: Real> {
-    /// The activities; clamped entries are not read.
-    pub activities: &'a Activities<T>,
+pub(super) struct Task<'a, T: Real> {
+    pub relaxation: &'a Relaxation<'a, T>,
+    /// The activities to start from; clamped entries are not read.
+    pub start: &'a Activities<T>,
     /// M φ of every layer there.
     pub predictions: &'a [Mat<T>],
+    pub clamp: &'a Clamp<T>,
 }
 
 /// Buffers of a descent.
@@ -115,16 +117,9 @@ impl<T: Real> Descent<T> {
     }
 
     /// Relax `z`. Unless it is `watched` the energy is only looked at where the settings need it.
-    pub fn run(
-        &mut self,
-        relaxation: &Relaxation<'_, T>,
-        start: Start<'_, T>,
-        z: &mut Activities<T>,
-        clamp: &Clamp<T>,
-        watched: bool,
-    ) -> RelaxationReport {
-        let (total, settings) = (|z: &Activities<T>| relaxation.energy.total(z, clamp), relaxation.settings);
-        let moving = moving(relaxation, clamp);
+    pub fn run(&mut self, task: &Task<'_, T>, z: &mut Activities<T>, watched: bool) -> RelaxationReport {
+        let (settings, moving) = (task.relaxation.settings, moving(task));
+        let total = |z: &Activities<T>| task.relaxation.energy.total(z, task.clamp);
         self.gradients.begin();
         self.moments.iter_mut().for_each(Moments::clear);
         let may_stop = settings.tolerance > 0.0 || settings.halve_steps;
@@ -133,8 +128,8 @@ impl<T: Real> Descent<T> {
         while steps < settings.steps && stop == Stop::MaxSteps {
             steps += 1;
             match settings.sweep {
-                Sweep::Simultaneous => self.step_together(relaxation, start, z, clamp, &moving, steps),
-                Sweep::Sequential => self.step_in_turn(relaxation, start, z, clamp, &moving, steps),
+                Sweep::Simultaneous => self.step_together(task, z, &moving, steps),
+                Sweep::Sequential => self.step_in_turn(task, z, &moving, steps),
             }
             if let Some(&before) = energy.last() {
                 let now = total(z);
@@ -147,62 +142,40 @@ impl<T: Real> Descent<T> {
             }
         }
         if stop == Stop::Diverged || !moving.clone().all(|k| is_finite(activity(z, k))) {
-            self.restore(start, z, clamp, moving);
+            self.restore(task, z, moving);
             stop = Stop::Diverged;
         }
         RelaxationReport { steps, energy, stop }
     }
 
     /// All layers at once.
-    fn step_together(
-        &mut self,
-        relaxation: &Relaxation<'_, T>,
-        start: Start<'_, T>,
-        z: &mut Activities<T>,
-        clamp: &Clamp<T>,
-        moving: &Range<usize>,
-        t: usize,
-    ) {
-        let energy = &relaxation.energy;
-        self.gradients.update_errors(energy, z, start.predictions, 0..energy.n_layers());
+    fn step_together(&mut self, task: &Task<'_, T>, z: &mut Activities<T>, moving: &Range<usize>, t: usize) {
+        let energy = &task.relaxation.energy;
+        self.gradients.update_errors(energy, z, task.predictions, 0..energy.n_layers());
         // Without an error on either side an activity stays, unless V or its prior pulls at it.
         let pulled = energy.temperature > 0.0 || moving.start == 0;
         let first = if pulled { 0 } else { self.gradients.first_error() };
-        self.step(relaxation, z, clamp, moving.start.max(first)..moving.end, t);
+        self.step(task, z, moving.start.max(first)..moving.end, t);
     }
 
     /// From the top down.
-    fn step_in_turn(
-        &mut self,
-        relaxation: &Relaxation<'_, T>,
-        start: Start<'_, T>,
-        z: &mut Activities<T>,
-        clamp: &Clamp<T>,
-        moving: &Range<usize>,
-        t: usize,
-    ) {
+    fn step_in_turn(&mut self, task: &Task<'_, T>, z: &mut Activities<T>, moving: &Range<usize>, t: usize) {
+        let energy = &task.relaxation.energy;
         for k in moving.clone().rev() {
-            let layers = touched(&(k..k + 1), relaxation.energy.n_layers());
-            self.gradients.update_errors(&relaxation.energy, z, start.predictions, layers);
-            self.step(relaxation, z, clamp, k..k + 1, t);
+            let layers = touched(&(k..k + 1), energy.n_layers());
+            self.gradients.update_errors(energy, z, task.predictions, layers);
+            self.step(task, z, k..k + 1, t);
         }
     }
 
     /// Step t of the activities `moving`.
-    fn step(
-        &mut self,
-        relaxation: &Relaxation<'_, T>,
-        z: &mut Activities<T>,
-        clamp: &Clamp<T>,
-        moving: Range<usize>,
-        t: usize,
-    ) {
-        let energy = &relaxation.energy;
+    fn step(&mut self, task: &Task<'_, T>, z: &mut Activities<T>, moving: Range<usize>, t: usize) {
+        let (energy, clamp) = (&task.relaxation.energy, task.clamp);
         let layers = touched(&moving, energy.n_layers());
-        let before =
-            relaxation.settings.halve_steps.then(|| (z.clone(), energy.of_samples(z, clamp, layers.clone())));
+        let halves = task.relaxation.settings.halve_steps;
+        let before = halves.then(|| (z.clone(), energy.of_samples(z, clamp, layers.clone())));
         for k in moving.clone() {
-            let Some(optimiser) = relaxation.optimiser(k) else { continue };
+            let Some(optimiser) = task.relaxation.optimiser(k) else { continue };
             self.gradients.update_gradient(energy, z, clamp, k);
             self.moments[k].step(optimiser, t as u64, activity_mut(z, k), self.gradients.gradient(k));
             activate(energy, z, k);
@@ -213,28 +186,22 @@ impl<T: Real> Descent<T> {
         }
     }
 
-    fn restore(
-        &mut self,
-        start: Start<'_, T>,
-        z: &mut Activities<T>,
-        clamp: &Clamp<T>,
-        moving: Range<usize>,
-    ) {
+    fn restore(&mut self, task: &Task<'_, T>, z: &mut Activities<T>, moving: Range<usize>) {
         let top = z.post.len();
         for k in moving.filter(|&k| k < top) {
-            activity_mut(z, k).copy_from(activity(start.activities, k));
-            z.pre[k].copy_from(&start.activities.pre[k]);
+            activity_mut(z, k).copy_from(activity(task.start, k));
+            z.pre[k].copy_from(&task.start.pre[k]);
         }
-        copy_free_output(z, start.activities, clamp);
+        copy_free_output(z, task.start, task.clamp);
         self.gradients.begin();
     }
 }
 
 /// z_k that may move: hidden ones always, z_0 and z_L only where they are free.
-fn moving<T: Real>(relaxation: &Relaxation<'_, T>, clamp: &Clamp<T>) -> Range<usize> {
-    let input_moves = clamp.free_input.is_some() && relaxation.optimiser(0).is_some();
-    let top = relaxation.energy.n_layers();
-    usize::from(!input_moves)..top + usize::from(clamp.free_output.is_some())
+fn moving<T: Real>(task: &Task<'_, T>) -> Range<usize> {
+    let input_moves = task.clamp.free_input.is_some() && task.relaxation.optimiser(0).is_some();
+    let top = task.relaxation.energy.n_layers();
+    usize::from(!input_moves)..top + usize::from(task.clamp.free_output.is_some())
 }
 
 /// Layers that predict these activities or are predicted from them.

@@ -102,18 +102,19 @@ impl<T: Real> RelaxingLayers<T> {
             HiddenPrecision::Fixed(p) => Some(T::lit(p)),
         };
         let changed = !self.current || self.terms.len() != hidden.len() + 1;
-        self.terms.truncate(if changed { 0 } else { hidden.len() });
-        for (l, layer) in hidden.iter().enumerate() {
-            match (self.terms.get_mut(l), scalar) {
-                (Some(terms), Some(p)) => terms.precision = Precision::Scalar(p),
-                (Some(_), None) => {}
-                (None, _) => {
-                    let precision = match scalar {
-                        Some(p) => Precision::Scalar(p),
-                        None => Precision::Full(layer.expected_precision()?),
-                    };
-                    self.terms.push(LayerTerms { precision, col_cov: col_cov(l, layer) });
-                }
+        if changed {
+            self.terms.clear();
+            for (l, layer) in hidden.iter().enumerate() {
+                let precision = match scalar {
+                    Some(p) => Precision::Scalar(p),
+                    None => Precision::Full(layer.expected_precision()?),
+                };
+                self.terms.push(LayerTerms { precision, col_cov: col_cov(l, layer) });
+            }
+        } else {
+            self.terms.truncate(hidden.len());
+            if let Some(p) = scalar {
+                self.terms.iter_mut().for_each(|terms| terms.precision = Precision::Scalar(p));
             }
         }
         self.terms.push(LayerTerms { precision: top, col_cov: col_cov(hidden.len(), output) });

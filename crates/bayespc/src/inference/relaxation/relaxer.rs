@@ -2,7 +2,7 @@
 
 use faer::{Mat, MatRef};
 
-use super::descent::{Descent, RelaxationReport, Start, start};
+use super::descent::{Descent, RelaxationReport, Task, start};
 use super::layers::{Relaxation, RelaxingLayers};
 use super::settings::RelaxationSettings;
 use crate::error::Result;
@@ -91,8 +91,7 @@ impl<T: Real> Relaxer<T> {
         let relaxation = self.relaxation();
         let start = activities.clone();
         let predictions: Vec<Mat<T>> = self.means.iter().zip(&start.pre).map(|(m, pre)| m * pre).collect();
-        let start = Start { activities: &start, predictions: &predictions };
-        let mut descent = Descent::new(&relaxation, activities.capacity());
-        descent.run(&relaxation, start, activities, clamp, true)
+        let task = Task { relaxation: &relaxation, start: &start, predictions: &predictions, clamp };
+        Descent::new(&relaxation, activities.capacity()).run(&task, activities, true)
     }
 }

@@ -34,7 +34,7 @@ pub(super) struct Above<'a, T: Real> {
 }
 
 impl<T: Real> Curvature<'_, T> {
-    /// image ← curvature · vector.
+    /// image ← curvature · vector, or of several vectors side by side.
     fn apply(&self, vector: MatRef<'_, T>, image: &mut Mat<T>, [lifted, weighted]: &mut [Mat<T>; 2]) {
         image.fill(T::zero());
         if let Some(above) = &self.above {
@@ -55,15 +55,10 @@ impl<T: Real> Curvature<'_, T> {
     }
 
     fn matrix(&self, d: usize) -> Mat<T> {
-        let mut matrix = self.own.to_matrix(d);
-        if let Some(above) = &self.above {
-            let precision = above.precision.to_matrix(above.weights.nrows());
-            let scale = faer::Scale(above.slope_squared);
-            matrix += above.weights.transpose() * precision * above.weights * scale;
-            if let Some((col_cov, factor)) = above.col_cov {
-                matrix += col_cov * faer::Scale(above.slope_squared * factor);
-            }
-        }
+        let d_above = self.above.as_ref().map_or(0, |above| above.weights.nrows());
+        let mut matrix = Mat::zeros(d, d);
+        let mut room = [Mat::zeros(d_above, d), Mat::zeros(d_above, d)];
+        self.apply(Mat::identity(d, d).as_ref(), &mut matrix, &mut room);
         matrix
     }
 }
