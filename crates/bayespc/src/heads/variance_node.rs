@@ -14,6 +14,7 @@ use faer::{Mat, MatMut, MatRef};
 use serde::{Deserialize, Serialize};
 
 use super::{ActivityPredictive, Block, Head, Response};
+use crate::base::check;
 use crate::error::{Error, Result};
 use crate::network::{LayerPrior, PriorSettings};
 use crate::prediction::{Component, Covariance, Dof};
@@ -53,11 +54,7 @@ impl VarianceNode {
             ("head.bias_var", self.bias_var),
             ("head.outlier_cap", self.outlier_cap),
         ];
-        for (name, value) in positive {
-            if !(value.is_finite() && value > 0.0) {
-                return Err(Error::Setting { name, value, must_be: "positive and finite" });
-            }
-        }
+        positive.into_iter().try_for_each(|(name, value)| check::positive(name, value))?;
         if !(self.floor.is_finite() && self.ceiling.is_finite() && self.floor < self.ceiling) {
             return Err(Error::Setting {
                 name: "head.floor",

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::backward::{Backward, zeros_like};
 use super::point;
 use super::{Learner, Step};
+use crate::base::check;
 use crate::base::parallel::splits_batch;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -70,11 +71,7 @@ impl BayesByBackpropSettings {
             ("bayes_by_backprop.initial_std", self.initial_std),
             ("bayes_by_backprop.initial_noise_std", self.initial_noise_std),
         ];
-        for (name, value) in positive {
-            if !(value.is_finite() && value > 0.0) {
-                return Err(Error::Setting { name, value, must_be: "positive and finite" });
-            }
-        }
+        positive.into_iter().try_for_each(|(name, value)| check::positive(name, value))?;
         if self.draws_per_batch == 0 {
             return Err(Error::Setting {
                 name: "bayes_by_backprop.draws_per_batch",

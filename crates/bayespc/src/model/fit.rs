@@ -83,7 +83,8 @@ pub(super) fn check_task(task: Task, settings: &ModelSettings) -> Result<()> {
     Ok(())
 }
 
-fn constant_target(samples: &Samples<'_>) -> Option<String> {
+/// A warning, if a target has no spread to learn noise from.
+pub(super) fn constant_target(samples: &Samples<'_>) -> Option<String> {
     let Targets::Values(values) = samples.targets() else { return None };
     if values.ncols() == 1 {
         return Some(

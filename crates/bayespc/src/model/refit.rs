@@ -54,7 +54,7 @@ impl Model {
             ensemble,
             calibrated: Calibrated::default(),
             candidates: self.candidates.clone(),
-            warnings: Vec::new(),
+            warnings: super::fit::constant_target(&samples).into_iter().collect(),
             interrupted: work.is_stopped(),
             n_seen: samples.total_weight(),
             notes: std::collections::BTreeMap::new(),

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::check;
 use crate::error::{Error, Result};
 use crate::learning::Schedule;
 
@@ -51,11 +52,7 @@ impl FeedbackSettings {
             ("feedback.damping", self.damping),
             ("feedback.trust", self.trust),
         ];
-        for (name, value) in positive {
-            if !(value.is_finite() && value > 0.0) {
-                return Err(Error::Setting { name, value, must_be: "positive and finite" });
-            }
-        }
+        positive.into_iter().try_for_each(|(name, value)| check::positive(name, value))?;
         if !(self.rate > 0.0 && self.rate <= 1.0) {
             return Err(Error::Setting { name: "feedback.rate", value: self.rate, must_be: "in (0, 1]" });
         }
