@@ -11,8 +11,12 @@ OUT ?= out
 
 demo: ## fit the built-in wine table, print metrics, write a model file and a report
 	@mkdir -p $(OUT)
+	@echo "1. Build the command: some minutes the first time, seconds afterwards."
+	cargo build --release -p bayespc-cli
+	@echo "2. Fit the built-in wine table: choose among some thirty networks, train five, test on rows held out. About a minute."
 	cargo run --release --quiet -p bayespc-cli -- fit wine --target quality --out $(OUT)/wine.safetensors --report $(OUT)/wine.html
-	@echo "model: $(OUT)/wine.safetensors   report: $(OUT)/wine.html"
+	@echo "3. Open $(OUT)/wine.html in a browser, or go on with your own table:"
+	@echo "   cargo run --release -p bayespc-cli -- fit FILE.csv --target COLUMN --report $(OUT)/mine.html"
 
 test: lint rust python ## everything CI runs
 
@@ -35,13 +39,13 @@ python: ## the package in .venv, its tests, types and examples
 	.venv/bin/python -m pytest -q --doctest-modules --pyargs bayespc
 
 wheel: ## dist/*.whl, tried in a fresh environment
-	sh scripts/python-env.sh
+	sh scripts/python-env.sh --dist
 	rm -f dist/bayespc-*.whl
-	.venv/bin/maturin build --release --quiet --interpreter .venv/bin/python --out dist
+	.venv/bin/maturin build --profile dist --quiet --interpreter .venv/bin/python --out dist
 	sh scripts/check_wheel.sh dist/bayespc-*.whl
 
 figures: ## every figure and table of the paper; hours without QUICK=1
-	cargo run --release --quiet -p bayespc-cli -- reproduce all --out $(OUT) $(if $(QUICK),--quick)
+	cargo run --release -p bayespc-cli -- reproduce all --out $(OUT) $(if $(QUICK),--quick)
 
 bench:
 	cargo bench -p bayespc

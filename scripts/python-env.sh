@@ -3,14 +3,18 @@
 #
 #   scripts/python-env.sh            build the wheel in release mode and install it
 #   scripts/python-env.sh --dev      build with the quicker dev profile
+#   scripts/python-env.sh --dist     build as it is given to others, with link-time optimisation
 #
 # Safe to run again: tools are installed when their list has changed, and the wheel is reinstalled when
 # building gave another one. PYTHON names the interpreter (python3).
 set -eu
 cd "$(dirname "$0")/.."
 
-profile=--release
-[ "${1:-}" = --dev ] && profile="--profile dev"
+case ${1:-} in
+--dev) profile="--profile dev" ;;
+--dist) profile="--profile dist" ;;
+*) profile=--release ;;
+esac
 
 tools="maturin>=1.9.4,<2 numpy scikit-learn pandas polars matplotlib tqdm ngboost pytest ruff pyright"
 [ -x .venv/bin/python ] || "${PYTHON:-python3}" -m venv .venv
