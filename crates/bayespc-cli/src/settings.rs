@@ -64,12 +64,12 @@ impl SettingsArgs {
             Preset::Paper => ModelSettings::paper(),
         });
         let mut value = Value::try_from(&preset).context("the preset cannot be written as TOML")?;
-        let mut given = Value::Table(Table::new());
+        let mut given = Vec::new();
         if let Some(path) = &self.config {
-            overlay(&mut given, read_config(&mut value, path)?);
+            given.push(read_config(&mut value, path)?);
         }
         for flag in &self.set {
-            overlay(&mut given, apply_flag(&mut value, flag)?);
+            given.push(apply_flag(&mut value, flag)?);
         }
         let mut settings = parse(&value).map_err(|error| usage(tidy(&error)))?;
         keep_what_was_given(&mut settings, &given);
@@ -85,8 +85,10 @@ impl SettingsArgs {
 }
 
 /// What was set by hand is not chosen from the data, unless the search was told to.
-fn keep_what_was_given(settings: &mut ModelSettings, given: &Value) {
-    let has = |path: &[&str]| path.iter().try_fold(given, |value, key| value.get(key)).is_some();
+fn keep_what_was_given(settings: &mut ModelSettings, given: &[Value]) {
+    let holds =
+        |value: &Value, path: &[&str]| path.iter().try_fold(value, |value, key| value.get(key)).is_some();
+    let has = |path: &[&str]| given.iter().any(|value| holds(value, path));
     let search = &mut settings.search;
     if has(&["network", "prior"]) && !has(&["search", "prior_vars"]) {
         search.prior_vars.clear();

@@ -176,7 +176,7 @@ fn settings_come_from_file_then_flags() {
     assert_eq!(json["settings"]["members"], 2);
     assert_eq!(json["settings"]["training"]["epochs"], 1);
     assert_eq!(json["members"][1]["layers"][0]["post"], 4);
-    assert_eq!(json["members"][1]["layers"][0]["prior_col_var"], 0.5);
+    assert_eq!(json["members"][1]["layers"][0]["prior_var"], 0.5);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn inspect_shows_what_the_data_decided() {
     let sandbox = fitted();
     let text = sandbox.ok("inspect rent.safetensors");
     for word in
-        ["regression", "city=Bern", "rent", "hidden 1", "output 1", "effective", "free energy", "[training]"]
+        ["regression", "city=Bern", "rent", "hidden 1", "output 1", "effective", "prior var", "[training]"]
     {
         assert!(text.contains(word), "no {word} in {text}");
     }
@@ -192,7 +192,7 @@ fn inspect_shows_what_the_data_decided() {
     for layer in json["members"][0]["layers"].as_array().unwrap() {
         let effective = layer["effective_parameters"].as_f64().unwrap();
         assert!(effective > 0.0 && effective < layer["parameters"].as_f64().unwrap(), "{layer}");
-        assert!(layer["free_energy"].is_number());
+        assert!(layer["prior_var"].is_number());
     }
     assert!(json["noise_std"][0].as_f64().unwrap() > 0.0);
     assert_eq!(json["training"][0]["epochs"], 3);
