@@ -1,6 +1,8 @@
 //! A step of feedback or of predictive coding allocates nothing for samples, activities or statistics once its buffers exist. It is a
 //! program of its own because counting takes over the allocator.
 
+#![allow(clippy::unwrap_used, reason = "a test, helpers included")]
+
 use bayespc::data::Dataset;
 use bayespc::learners::{Bpc, Learner, PredictiveCoding, PredictiveCodingSettings, Step};
 use bayespc::network::Network;

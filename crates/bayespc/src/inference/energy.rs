@@ -140,7 +140,7 @@ pub(crate) struct Gradients<T: Real> {
     /// τ d V φ − Mᵀ ⟨Σ⁻¹⟩ ε without the bias, for z_0 … z_{L−1}.
     upstream: Vec<Mat<T>>,
     /// ∂E/∂z_0 … ∂E/∂z_L.
-    gradients: Vec<Mat<T>>,
+    slopes: Vec<Mat<T>>,
     /// Layers whose error is not that of the activities as they are, or has not been weighed.
     stale: Vec<bool>,
     unweighed: Vec<bool>,
@@ -156,7 +156,7 @@ impl<T: Real> Gradients<T> {
             errors: zeros(&widths[1..]),
             weighted: zeros(&widths[1..]),
             upstream: zeros(&widths[..widths.len() - 1]),
-            gradients: zeros(widths),
+            slopes: zeros(widths),
             stale: vec![true; widths.len() - 1],
             unweighed: vec![true; widths.len() - 1],
             moved: vec![true; widths.len()],
@@ -188,13 +188,13 @@ impl<T: Real> Gradients<T> {
 
     /// ∂E/∂z_k, as it was updated last.
     pub fn gradient(&self, k: usize) -> &Mat<T> {
-        &self.gradients[k]
+        &self.slopes[k]
     }
 
     /// ∂E/∂z_0, and ∂E/∂z_1 … ∂E/∂z_L.
     pub fn into_parts(mut self) -> (Mat<T>, Vec<Mat<T>>) {
-        let post = self.gradients.split_off(1);
-        (self.gradients.swap_remove(0), post)
+        let post = self.slopes.split_off(1);
+        (self.slopes.swap_remove(0), post)
     }
 
     /// The first layer that has an error at all, or L.
@@ -233,7 +233,7 @@ impl<T: Real> Gradients<T> {
     /// ∂E/∂z_k from errors that are up to date; zero where z_k is clamped.
     pub fn update_gradient(&mut self, energy: &Energy<'_, T>, z: &Activities<T>, clamp: &Clamp<T>, k: usize) {
         let top = energy.n_layers();
-        let gradient = &mut self.gradients[k];
+        let gradient = &mut self.slopes[k];
         if k < top {
             let terms = &energy.terms[k];
             let (error, p) = weighed(terms, &self.errors[k], &mut self.weighted[k], &mut self.unweighed[k]);

@@ -294,7 +294,7 @@ mod tests {
                             }
                             ActivityOptimiser::Adam { .. } => {
                                 (*m, *v) = (0.9 * *m + 0.1 * g, 0.999 * *v + 0.001 * g * g);
-                                let corrected = |x: f64, beta: f64| x / (1.0 - beta.powi(t as i32));
+                                let corrected = |x: f64, beta: f64| x / (1.0 - beta.powf(t as f64));
                                 corrected(*m, 0.9) / (corrected(*v, 0.999).sqrt() + 1e-8)
                             }
                         };

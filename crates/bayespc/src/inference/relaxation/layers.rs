@@ -88,13 +88,12 @@ impl<T: Real> RelaxingLayers<T> {
         let col_cov = |l: usize, layer: &Layer<T>| {
             (settings.weight_uncertainty > 0.0 && (l > 0 || input_is_free)).then(|| layer.col_cov())
         };
-        let (top, mean_precision) = match settings.output_precision {
-            Some(p) => (Precision::Scalar(T::lit(p)), p),
-            None => {
-                let learned = output.expected_precision()?;
-                let mean = trace(learned.as_ref()).as_f64() / learned.nrows() as f64;
-                (Precision::Full(learned), mean)
-            }
+        let (top, mean_precision) = if let Some(p) = settings.output_precision {
+            (Precision::Scalar(T::lit(p)), p)
+        } else {
+            let learned = output.expected_precision()?;
+            let mean = trace(learned.as_ref()).as_f64() / learned.nrows() as f64;
+            (Precision::Full(learned), mean)
         };
         let scalar = match settings.hidden_precision {
             HiddenPrecision::Learned => None,

@@ -128,10 +128,17 @@ fn panelled_half_spread(marginals: &mut [Marginal<'_>]) -> Option<f64> {
     }
     sum += lower_tail(marginals, left, margin, dof);
     // The upper tail is the lower tail of −Y, where F has all its digits and 1 − F would not.
-    marginals.iter_mut().for_each(|m| m.location = -m.location);
+    mirror(marginals);
     sum += lower_tail(marginals, -right, margin, dof);
-    marginals.iter_mut().for_each(|m| m.location = -m.location);
+    mirror(marginals);
     Some(sum)
+}
+
+/// The marginals of −Y.
+fn mirror(marginals: &mut [Marginal<'_>]) {
+    for marginal in marginals {
+        marginal.location = -marginal.location;
+    }
 }
 
 /// ∫ F (1 − F) over (−∞, left − margin).
