@@ -177,15 +177,6 @@ impl<T: Real> Layer<T> {
         MatrixNormalWishart::from_natural(&self.prior)
     }
 
-    /// M, ⟨Σ⁻¹⟩ and, if asked for, V in working precision (`0 × 0` otherwise).
-    pub fn expectations(&self, with_col_cov: bool) -> Result<Expectations<T>> {
-        Ok(Expectations {
-            mean: self.working_mean().to_owned(),
-            precision: self.expected_precision()?,
-            col_cov: if with_col_cov { self.col_cov() } else { Mat::new() },
-        })
-    }
-
     /// ⟨Σ⁻¹⟩ in working precision.
     pub(crate) fn expected_precision(&self) -> Result<Mat<T>> {
         let noise = match &self.posterior {
