@@ -20,7 +20,7 @@ epochs = 3 if os.environ.get("BAYESPC_QUICK") else 100
 X, y = load_diabetes(return_X_y=True, as_frame=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 model = BPCRegressor(max_iter=epochs, random_state=0).fit(X_train, y_train)
-chosen = [plan["network"]["prior"]["col_var"] for plan in model.plans_]
+chosen = [plan["network"]["prior"]["var"] for plan in model.plans_]
 print(f"diabetes: {len(model.candidates_)} candidates tried, prior variances {chosen} chosen")
 print(f"R² = {model.score(X_test, y_test):.2f}")
 

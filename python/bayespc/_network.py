@@ -108,7 +108,7 @@ class Network:
         full: dict[str, Any] = json.loads(_core.preset_settings("default"))["network"]
         full["hidden_layer_sizes"] = layer_sizes(hidden_layer_sizes)
         full["activation"] = choice("activation", activation, ACTIVATIONS)
-        full["prior"]["col_var"] = number("prior_var", prior_var, 0.0, float("inf"))
+        full["prior"]["var"] = number("prior_var", prior_var, 0.0, float("inf"))
         full["head"] = {"kind": HEADS[choice("noise", noise, tuple(HEADS))]}
         full.update(settings or {})
         rule = json.dumps(rule_settings(rule))

@@ -117,7 +117,7 @@ def model_settings(params: Mapping[str, Any], seed: int) -> Settings:
     if activation != AUTO:
         network["activation"], search["activations"] = activation, []
     if not is_auto(params["prior_var"]):
-        network["prior"]["col_var"] = number(
+        network["prior"]["var"] = number(
             "prior_var", params["prior_var"], 0.0, float("inf"), or_auto=True
         )
         search["prior_vars"] = search["linear_vars"] = []
@@ -164,7 +164,7 @@ def left_open(params: Mapping[str, Any]) -> dict[str, str]:
     words = {kind: word for word, kind in heads.items()}
     taken = {
         "activation": network["activation"],
-        "prior_var": f"{network['prior']['col_var']:g}",
+        "prior_var": f"{network['prior']['var']:g}",
         name: words[network["head"]["kind"]],
     }
     return {keyword: value for keyword, value in taken.items() if is_auto(params[keyword])}
@@ -183,7 +183,7 @@ def estimator_params(settings: Settings, classes: int) -> Settings:
     params: Settings = {
         "hidden_layer_sizes": AUTO if free else tuple(sizes),
         "activation": AUTO if search["activations"] else network["activation"],
-        "prior_var": AUTO if search["prior_vars"] else network["prior"]["col_var"],
+        "prior_var": AUTO if search["prior_vars"] else network["prior"]["var"],
         name: AUTO
         if search["noise"]
         else {kind: word for word, kind in heads.items()}[network["head"]["kind"]],

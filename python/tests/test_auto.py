@@ -50,7 +50,7 @@ def test_what_was_tried_and_chosen_is_told():
     model = BPCRegressor((10,), n_members=3, max_iter=10, random_state=3).fit(X, y)
     assert sum(candidate["members"] for candidate in model.candidates_) == len(model.plans_) == 3
     chosen = {candidate["prior_var"] for candidate in model.candidates_ if candidate["members"]}
-    assert {plan["network"]["prior"]["col_var"] for plan in model.plans_} == chosen
+    assert {plan["network"]["prior"]["var"] for plan in model.plans_} == chosen
     assert max(candidate["density"] for candidate in model.candidates_) > -2
     # Two layers, and a third where the noise has a node of its own.
     layers = [2 + (plan["network"]["head"]["kind"] == "variance_node") for plan in model.plans_]
@@ -60,7 +60,7 @@ def test_what_was_tried_and_chosen_is_told():
 def test_a_given_prior_stays_when_the_rest_is_chosen():
     X, y = funnel(100)
     model = BPCRegressor((10,), prior_var=2.5, n_members=2, max_iter=5, random_state=0).fit(X, y)
-    assert {plan["network"]["prior"]["col_var"] for plan in model.plans_} == {2.5}
+    assert {plan["network"]["prior"]["var"] for plan in model.plans_} == {2.5}
     assert len(model.candidates_) == 4
 
 

@@ -45,7 +45,7 @@ def test_without_keywords_the_settings_are_the_default(kind):
 
 
 FIXED = {
-    "prior_var": (2.5, {"prior_vars": [], "linear_vars": []}, ("prior", "col_var")),
+    "prior_var": (2.5, {"prior_vars": [], "linear_vars": []}, ("prior", "var")),
     "activation": ("tanh", {"activations": []}, ("activation",)),
     "hidden_layer_sizes": ((50, 50), {"widths": [], "linear_vars": []}, ("hidden_layer_sizes",)),
 }

@@ -122,10 +122,10 @@ fn synthetic(rows: usize) -> Result<Task<f32>> {
 }
 
 fn contestants(args: &BenchArgs) -> Vec<Contestant> {
-    let bpc = |rule, col_var| {
+    let bpc = |rule, var| {
         LearnerSettings::Bpc(BpcSettings {
             rule,
-            prior: PriorSettings { col_var, ..PriorSettings::default() },
+            prior: PriorSettings { var, ..PriorSettings::default() },
             ..BpcSettings::default()
         })
     };
@@ -150,7 +150,7 @@ fn contestants(args: &BenchArgs) -> Vec<Contestant> {
                     }
                     let name = if whiten_input { "bpc feedback" } else { "bpc feedback, running" };
                     let work = Work::Feedback { refresh_every, whiten_input };
-                    (name, bpc(rule, network.prior.col_var), work)
+                    (name, bpc(rule, network.prior.var), work)
                 }
                 BenchRule::Relaxation => {
                     let (refresh_every, whiten_input) = (args.refresh_every, true);

@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_slip_of_the_finger_is_recognised_and_nonsense_is_not() {
-        assert_eq!(closest("col_vra", ["scale", "col_var"]), Some("col_var"));
-        assert_eq!(closest("zzz", ["scale", "col_var"]), None);
+        assert_eq!(closest("vars", ["scale", "var"]), Some("var"));
+        assert_eq!(closest("zzz", ["scale", "var"]), None);
     }
 }

@@ -27,7 +27,7 @@ pub const DATA_NOTE: &str = "data";
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   bayespc fit wine --out wine.safetensors --report wine.html
-  bayespc fit flats.csv --target rent --set training.epochs=200 --set network.prior.col_var=1.0
+  bayespc fit flats.csv --target rent --set training.epochs=200 --set network.prior.var=1.0
   bayespc fit iris.csv --target species --config settings.toml --json
   bayespc fit meters.parquet --target load --stream --out model.safetensors
 

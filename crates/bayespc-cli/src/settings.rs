@@ -207,21 +207,21 @@ mod tests {
 
     #[test]
     fn a_flag_changes_one_entry_and_leaves_its_neighbours() {
-        let settings = load(&["network.prior.col_var=1", "network.prior.input_col_var = 0.5"]);
+        let settings = load(&["network.prior.var=1", "network.prior.input_layer_var = 0.5"]);
         // An integer where a number is meant is a number.
         let prior = settings.unwrap().network.prior;
-        assert_eq!((prior.col_var, prior.input_col_var, prior.scale), (1.0, Some(0.5), 1000.0));
+        assert_eq!((prior.var, prior.input_layer_var, prior.scale), (1.0, Some(0.5), 1000.0));
     }
 
     #[test]
     fn what_is_set_by_hand_is_not_chosen_unless_the_search_is_told_to() {
         let search = load(&["search.rounds=3", "search.prior_vars=[1, 2]"]).unwrap().search;
         assert_eq!((search.rounds, search.prior_vars), (3, vec![1.0, 2.0]));
-        let search = load(&["network.prior.col_var=1"]).unwrap().search;
+        let search = load(&["network.prior.var=1"]).unwrap().search;
         assert!(search.prior_vars.is_empty() && search.noise && !search.activations.is_empty());
         let search = load(&["network.activation=relu", "network.head.kind=variance_node"]).unwrap().search;
         assert!(search.activations.is_empty() && !search.noise && !search.prior_vars.is_empty());
-        let search = load(&["network.prior.col_var=1", "search.prior_vars=[2]"]).unwrap().search;
+        let search = load(&["network.prior.var=1", "search.prior_vars=[2]"]).unwrap().search;
         assert_eq!(search.prior_vars, [2.0]);
         let error = load(&["search.fraction=2"]).unwrap_err().to_string();
         assert!(error.contains("search.fraction = 2"), "{error}");
@@ -269,13 +269,13 @@ mod tests {
 
     #[test]
     fn an_unknown_setting_is_named_with_the_closest_one() {
-        let error = load(&["network.prior.col_vra=1"]).unwrap_err().to_string();
-        assert!(error.contains("col_vra") && error.contains("did you mean `col_var`?"), "{error}");
+        let error = load(&["network.prior.vars=1"]).unwrap_err().to_string();
+        assert!(error.contains("vars") && error.contains("did you mean `var`?"), "{error}");
         let error = load(&["training.epochs"]).unwrap_err().to_string();
         assert!(error.contains("KEY=VALUE"), "{error}");
         let error = load(&["training.epochs=many"]).unwrap_err().to_string();
         assert!(error.contains("training.epochs=many") && error.contains("invalid type"), "{error}");
-        let error = load(&["network.prior.col_var=-1"]).unwrap_err().to_string();
-        assert!(error.contains("prior.col_var = -1"), "{error}");
+        let error = load(&["network.prior.var=-1"]).unwrap_err().to_string();
+        assert!(error.contains("prior.var = -1"), "{error}");
     }
 }

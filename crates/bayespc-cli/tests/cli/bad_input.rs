@@ -45,16 +45,16 @@ fn bad_tables_are_refused_by_row_and_column() {
 fn wrong_settings_are_usage_errors() {
     let sandbox = Sandbox::new();
     sandbox.write("flats.csv", flats(60));
-    sandbox.write("typo.toml", "[network.prior]\ncol_vra = 1.0\n");
+    sandbox.write("typo.toml", "[network.prior]\nvars = 1.0\n");
     sandbox.write("syntax.toml", "members = = 2\n");
     for (flags, words) in [
-        ("--set network.prior.col_vra=1.0", &["col_vra", "did you mean `col_var`?"][..]),
+        ("--set network.prior.vars=1.0", &["vars", "did you mean `var`?"][..]),
         ("--set trainig.epochs=1", &["trainig", "did you mean `training`?"]),
         ("--set training.epochs", &["KEY=VALUE"]),
         ("--set training.epochs=soon", &["training.epochs=soon"]),
-        ("--set network.prior.col_var=-1", &["col_var", "positive"]),
+        ("--set network.prior.var=-1", &["var", "positive"]),
         ("--set network.activation=rleu", &["rleu", "did you mean `relu`?"]),
-        ("--config typo.toml", &["typo.toml", "line 2", "col_vra", "did you mean `col_var`?"]),
+        ("--config typo.toml", &["typo.toml", "line 2", "vars", "did you mean `var`?"]),
         ("--config syntax.toml", &["syntax.toml", "line 1"]),
         ("--test-fraction 1.5", &["--test-fraction 1.5"]),
         ("--threads 0", &["--threads 0"]),

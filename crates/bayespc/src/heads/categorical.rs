@@ -39,7 +39,7 @@ impl Head for Categorical {
     fn blocks(&self, n_targets: usize, prior: &PriorSettings) -> Vec<Block> {
         // ⟨Σ⟩ = Ψ⁻¹/(ν−d−1) = I: the weights carry the noise.
         let prior = LayerPrior {
-            col_var: prior.output_col_var.unwrap_or(prior.col_var),
+            var: prior.output_layer_var.unwrap_or(prior.var),
             bias_var: None,
             inv_scale: prior.extra_dof - 1.0,
             extra_dof: prior.extra_dof,

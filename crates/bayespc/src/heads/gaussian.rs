@@ -26,7 +26,7 @@ pub struct Gaussian {}
 impl Head for Gaussian {
     fn blocks(&self, n_targets: usize, prior: &PriorSettings) -> Vec<Block> {
         let prior = LayerPrior {
-            col_var: prior.output_col_var.unwrap_or(prior.col_var),
+            var: prior.output_layer_var.unwrap_or(prior.var),
             bias_var: None,
             inv_scale: 1.0 / prior.scale,
             extra_dof: prior.extra_dof,

@@ -27,7 +27,8 @@ const FISHER: f64 = 0.5;
 #[serde(default, deny_unknown_fields)]
 pub struct VarianceNode {
     /// V⁰ of the log-variance weights.
-    pub col_var: f64,
+    #[serde(alias = "col_var")]
+    pub var: f64,
     /// V⁰ of the log-variance bias.
     pub bias_var: f64,
     /// Smallest log-variance, relative to a target of variance 1.
@@ -42,7 +43,7 @@ pub struct VarianceNode {
 
 impl Default for VarianceNode {
     fn default() -> Self {
-        Self { col_var: 1.0, bias_var: 1000.0, floor: -9.0, ceiling: 3.0, outlier_cap: 25.0, tail_dof: 30.0 }
+        Self { var: 1.0, bias_var: 1000.0, floor: -9.0, ceiling: 3.0, outlier_cap: 25.0, tail_dof: 30.0 }
     }
 }
 
@@ -50,7 +51,7 @@ impl VarianceNode {
     /// Check every setting.
     pub fn validate(&self) -> Result<()> {
         let positive = [
-            ("head.col_var", self.col_var),
+            ("head.var", self.var),
             ("head.bias_var", self.bias_var),
             ("head.outlier_cap", self.outlier_cap),
         ];
@@ -80,15 +81,15 @@ impl VarianceNode {
 impl Head for VarianceNode {
     fn blocks(&self, n_targets: usize, prior: &PriorSettings) -> Vec<Block> {
         // ⟨Σ⟩ = Ψ⁻¹/(ν−d−1) = 1: the weights carry the noise.
-        let unit = |col_var, bias_var| LayerPrior {
-            col_var,
+        let unit = |var, bias_var| LayerPrior {
+            var,
             bias_var,
             inv_scale: prior.extra_dof - 1.0,
             extra_dof: prior.extra_dof,
         };
-        let mean_prior = unit(prior.output_col_var.unwrap_or(prior.col_var), None);
+        let mean_prior = unit(prior.output_layer_var.unwrap_or(prior.var), None);
         let mean = Block { rows: 1, prior: mean_prior, random_start: true, unit_noise: true };
-        let log_prior = unit(self.col_var, Some(self.bias_var));
+        let log_prior = unit(self.var, Some(self.bias_var));
         let log_variance = Block { rows: n_targets, prior: log_prior, random_start: false, unit_noise: true };
         let mut blocks = vec![mean; n_targets];
         blocks.push(log_variance);

@@ -36,8 +36,8 @@ pub struct RandomFeaturesSettings {
     pub weight_std: f64,
     /// r: spread of the features' thresholds.
     pub bias_std: f64,
-    /// Widths V⁰ = `col_var` · I of the prior to choose from.
-    pub col_vars: Vec<f64>,
+    /// Widths V⁰ = `var` · I of the prior to choose from.
+    pub prior_vars: Vec<f64>,
     /// Ψ⁰ = `scale` · I.
     pub scale: f64,
     /// ν⁰ = d_y + `extra_dof`.
@@ -46,8 +46,8 @@ pub struct RandomFeaturesSettings {
 
 impl Default for RandomFeaturesSettings {
     fn default() -> Self {
-        let col_vars = (-6..=10).map(|k| 10f64.powf(0.5 * f64::from(k))).collect();
-        Self { features: 300, weight_std: 1.0, bias_std: 1.0, col_vars, scale: 1000.0, extra_dof: 2.0 }
+        let prior_vars = (-6..=10).map(|k| 10f64.powf(0.5 * f64::from(k))).collect();
+        Self { features: 300, weight_std: 1.0, bias_std: 1.0, prior_vars, scale: 1000.0, extra_dof: 2.0 }
     }
 }
 
@@ -57,8 +57,8 @@ impl RandomFeaturesSettings {
         if self.features == 0 {
             return Err(Error::Setting { name: "features", value: 0.0, must_be: "at least 1" });
         }
-        if self.col_vars.is_empty() {
-            return Err(Error::Empty { what: "the list col_vars" });
+        if self.prior_vars.is_empty() {
+            return Err(Error::Empty { what: "the list prior_vars" });
         }
         let positive = |name, value: f64| {
             if value.is_finite() && value > 0.0 {
@@ -67,7 +67,7 @@ impl RandomFeaturesSettings {
                 Err(Error::Setting { name, value, must_be: "positive and finite" })
             }
         };
-        self.col_vars.iter().try_for_each(|&value| positive("col_vars", value))?;
+        self.prior_vars.iter().try_for_each(|&value| positive("prior_vars", value))?;
         positive("scale", self.scale)?;
         positive("weight_std", self.weight_std)?;
         positive("bias_std", self.bias_std)?;
@@ -78,10 +78,10 @@ impl RandomFeaturesSettings {
         }
     }
 
-    fn prior(&self, col_var: f64, d_post: usize, d_pre: usize) -> Result<MatrixNormalWishart> {
+    fn prior(&self, var: f64, d_post: usize, d_pre: usize) -> Result<MatrixNormalWishart> {
         MatrixNormalWishart::new(
             Mat::zeros(d_post, d_pre),
-            scaled_identity(d_pre, 1.0 / col_var),
+            scaled_identity(d_pre, 1.0 / var),
             scaled_identity(d_post, 1.0 / self.scale),
             d_post as f64 + self.extra_dof,
         )
@@ -94,7 +94,7 @@ pub struct RandomFeatures<T: Real> {
     settings: RandomFeaturesSettings,
     /// [A, b], `features × (d + 1)`.
     weights: Mat<T>,
-    col_var: f64,
+    var: f64,
     posterior: MatrixNormalWishart,
 }
 
@@ -118,9 +118,9 @@ impl<T: Real> RandomFeatures<T> {
             let draw: f64 = StandardNormal.sample(rng);
             T::lit(draw * if j < d_input { std } else { settings.bias_std })
         });
-        let col_var = settings.col_vars[settings.col_vars.len() / 2];
-        let posterior = settings.prior(col_var, n_targets, settings.features + 1)?;
-        Ok(Self { settings: settings.clone(), weights, col_var, posterior })
+        let var = settings.prior_vars[settings.prior_vars.len() / 2];
+        let posterior = settings.prior(var, n_targets, settings.features + 1)?;
+        Ok(Self { settings: settings.clone(), weights, var, posterior })
     }
 
     /// The posterior of the output layer.
@@ -129,8 +129,8 @@ impl<T: Real> RandomFeatures<T> {
     }
 
     /// The width V⁰ that was chosen.
-    pub fn col_var(&self) -> f64 {
-        self.col_var
+    pub fn var(&self) -> f64 {
+        self.var
     }
 
     /// φ of every sample, `(features + 1) × n`.
@@ -151,14 +151,14 @@ impl<T: Real> RandomFeatures<T> {
     /// The exact posterior of the prior width with the largest evidence.
     fn infer(&mut self, stats: &SufficientStats) -> Result<()> {
         let mut best = f64::INFINITY;
-        for &col_var in &self.settings.col_vars {
-            let prior = self.settings.prior(col_var, stats.d_post(), stats.d_pre())?;
+        for &var in &self.settings.prior_vars {
+            let prior = self.settings.prior(var, stats.d_post(), stats.d_pre())?;
             let mut natural = prior.to_natural();
             natural.add(stats)?;
             let posterior = MatrixNormalWishart::from_natural(&natural)?;
             let free_energy = FreeEnergy::of(&posterior, &prior, stats)?.total();
             if free_energy < best {
-                (best, self.col_var, self.posterior) = (free_energy, col_var, posterior);
+                (best, self.var, self.posterior) = (free_energy, var, posterior);
             }
         }
         Ok(())
@@ -205,7 +205,7 @@ impl<T: Real> Learner<T> for RandomFeatures<T> {
 
     fn free_energy(&self, data: &Dataset<'_, T>) -> Result<Option<Vec<FreeEnergy>>> {
         let d_post = self.posterior.d_post();
-        let prior = self.settings.prior(self.col_var, d_post, self.posterior.d_pre())?;
+        let prior = self.settings.prior(self.var, d_post, self.posterior.d_pre())?;
         FreeEnergy::of(&self.posterior, &prior, &self.statistics(data)?).map(|energy| Some(vec![energy]))
     }
 
@@ -274,12 +274,12 @@ mod tests {
         let (learner, input, target) = trained(1);
         let data = Dataset::new(input.as_ref(), target.as_ref()).unwrap();
         let chosen = learner.free_energy(&data).unwrap().unwrap()[0].total();
-        for &col_var in &learner.settings.col_vars {
+        for &var in &learner.settings.prior_vars {
             let mut other = learner.clone();
-            other.settings.col_vars = vec![col_var];
+            other.settings.prior_vars = vec![var];
             other.finish(&data).unwrap();
             let energy = other.free_energy(&data).unwrap().unwrap()[0].total();
-            assert!(chosen <= energy + 1e-9, "{col_var}: {energy} < {chosen}");
+            assert!(chosen <= energy + 1e-9, "{var}: {energy} < {chosen}");
         }
     }
 
@@ -304,7 +304,7 @@ mod tests {
     fn wrong_settings_are_named() {
         let none = RandomFeaturesSettings { features: 0, ..RandomFeaturesSettings::default() };
         assert!(none.validate().unwrap_err().to_string().contains("features"));
-        let negative = RandomFeaturesSettings { col_vars: vec![-1.0], ..RandomFeaturesSettings::default() };
-        assert!(negative.validate().unwrap_err().to_string().contains("col_vars"));
+        let negative = RandomFeaturesSettings { prior_vars: vec![-1.0], ..RandomFeaturesSettings::default() };
+        assert!(negative.validate().unwrap_err().to_string().contains("prior_vars"));
     }
 }

@@ -175,7 +175,7 @@ mod tests {
         let (x, y) = waves(n, 1);
         // A prior this wide overfits, and such a network is too sure of itself.
         let mut settings = ModelSettings { calibration, ..ModelSettings::fast() };
-        settings.network.prior.col_var = 100.0;
+        settings.network.prior.var = 100.0;
         settings.training.epochs = 60;
         Model::fit(&Samples::new(&x, &y)?, &settings)
     }

@@ -100,7 +100,7 @@ impl ModelSettings {
         Self {
             network: NetworkSettings {
                 hidden_layer_sizes: vec![128, 128, 128],
-                prior: PriorSettings { col_var: 0.003, ..PriorSettings::default() },
+                prior: PriorSettings { var: 0.003, ..PriorSettings::default() },
                 head: HeadSettings::Categorical(Categorical::default()),
                 ..NetworkSettings::default()
             },

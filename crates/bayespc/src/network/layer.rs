@@ -1,7 +1,7 @@
 //! One layer: a prior and a posterior over its weights and noise (paper Eq. 7 and 8).
 //!
 //! ```text
-//! prior    M⁰ = 0,  V⁰ = col_var · I,  Ψ⁰ = scale · I,  ν⁰ = d_y + extra_dof
+//! prior    M⁰ = 0,  V⁰ = var · I,  Ψ⁰ = scale · I,  ν⁰ = d_y + extra_dof
 //! update   η ← (1−κ) η + κ (η⁰ + scale · T)
 //! mean     M = η₂ η₁⁻¹
 //! ```
@@ -28,7 +28,7 @@ use crate::real::Real;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LayerPrior {
     /// Diagonal of V⁰.
-    pub col_var: f64,
+    pub var: f64,
     /// V⁰ of the bias, if it differs.
     pub bias_var: Option<f64>,
     /// Diagonal of Ψ⁰⁻¹.
@@ -39,7 +39,7 @@ pub struct LayerPrior {
 
 impl LayerPrior {
     fn natural(&self, d_post: usize, d_pre: usize) -> NaturalParams {
-        let mut pre_pre = scaled_identity(d_pre, 1.0 / self.col_var);
+        let mut pre_pre = scaled_identity(d_pre, 1.0 / self.var);
         if let Some(bias_var) = self.bias_var {
             pre_pre[(d_pre - 1, d_pre - 1)] = 1.0 / bias_var;
         }

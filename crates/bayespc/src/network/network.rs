@@ -42,13 +42,9 @@ impl<T: Real> Network<T> {
         let mut hidden = Vec::with_capacity(settings.hidden_layer_sizes.len());
         let mut d_below = d_input;
         for (l, &width) in settings.hidden_layer_sizes.iter().enumerate() {
-            let col_var = if l == 0 { prior.input_col_var.unwrap_or(prior.col_var) } else { prior.col_var };
-            let layer_prior = LayerPrior {
-                col_var,
-                bias_var: None,
-                inv_scale: 1.0 / prior.scale,
-                extra_dof: prior.extra_dof,
-            };
+            let var = if l == 0 { prior.input_layer_var.unwrap_or(prior.var) } else { prior.var };
+            let layer_prior =
+                LayerPrior { var, bias_var: None, inv_scale: 1.0 / prior.scale, extra_dof: prior.extra_dof };
             let mean = settings.init.weights(width, d_below, rng);
             hidden.push(Layer::new(&layer_prior, mean.as_ref())?);
             d_below = width;

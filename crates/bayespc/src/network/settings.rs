@@ -65,13 +65,16 @@ impl NetworkSettings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PriorSettings {
-    /// V⁰ = `col_var` · I: how large weights may be, relative to the layer's noise. The one setting that
+    /// V⁰ = `var` · I: how large weights may be, relative to the layer's noise. The one setting that
     /// matters: too wide overfits, too narrow underfits.
-    pub col_var: f64,
+    #[serde(alias = "col_var")]
+    pub var: f64,
     /// V⁰ of the first layer, if it differs.
-    pub input_col_var: Option<f64>,
+    #[serde(alias = "input_col_var")]
+    pub input_layer_var: Option<f64>,
     /// V⁰ of the output layer, if it differs.
-    pub output_col_var: Option<f64>,
+    #[serde(alias = "output_col_var")]
+    pub output_layer_var: Option<f64>,
     /// Ψ⁰ = `scale` · I.
     pub scale: f64,
     /// ν⁰ = d_y + `extra_dof`; above 1, so that ⟨Σ⟩ exists.
@@ -81,7 +84,7 @@ pub struct PriorSettings {
 impl Default for PriorSettings {
     /// The paper's prior.
     fn default() -> Self {
-        Self { col_var: 10.0, input_col_var: None, output_col_var: None, scale: 1000.0, extra_dof: 2.0 }
+        Self { var: 10.0, input_layer_var: None, output_layer_var: None, scale: 1000.0, extra_dof: 2.0 }
     }
 }
 
@@ -95,9 +98,9 @@ impl PriorSettings {
                 Err(Error::Setting { name, value, must_be: "positive and finite" })
             }
         };
-        positive("prior.col_var", self.col_var)?;
-        positive("prior.input_col_var", self.input_col_var.unwrap_or(1.0))?;
-        positive("prior.output_col_var", self.output_col_var.unwrap_or(1.0))?;
+        positive("prior.var", self.var)?;
+        positive("prior.input_layer_var", self.input_layer_var.unwrap_or(1.0))?;
+        positive("prior.output_layer_var", self.output_layer_var.unwrap_or(1.0))?;
         positive("prior.scale", self.scale)?;
         if self.extra_dof.is_finite() && self.extra_dof > 1.0 {
             Ok(())

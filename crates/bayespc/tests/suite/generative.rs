@@ -37,7 +37,7 @@ fn an_unsupervised_layer_learns_the_principal_subspace() {
         let input = Mat::from_fn(latent, n, |_, _| f64::NAN);
         let settings = NetworkSettings {
             hidden_layer_sizes: Vec::new(),
-            prior: PriorSettings { col_var: 100.0, ..PriorSettings::default() },
+            prior: PriorSettings { var: 100.0, ..PriorSettings::default() },
             ..NetworkSettings::default()
         };
         let network = Network::<f64>::new(&settings, latent, d, &mut rng).unwrap();

@@ -233,7 +233,7 @@ fn early_stopping_lets_logits_grow_while_the_likelihood_of_the_classes_does() {
         head: HeadSettings::Categorical(Categorical {}),
         ..NetworkSettings::default()
     };
-    settings.prior.col_var = 0.1;
+    settings.prior.var = 0.1;
     let network = Network::<f64>::new(&settings, 2, 3, &mut init_rng(0)).unwrap();
     // A small and constant rate: the logits grow a little in every epoch.
     let rule = FeedbackSettings { schedule: Schedule::Constant { rate: 0.1 }, ..FeedbackSettings::default() };

@@ -227,7 +227,7 @@ fn a_handful_of_samples_gets_the_linear_model_of_largest_evidence() {
     };
     let var = |model: &Model| {
         assert!(model.members().iter().all(|member| member.network().hidden().is_empty()));
-        model.members()[0].network().settings().prior.col_var
+        model.members()[0].network().settings().prior.var
     };
     // A clear line asks for a wide prior, noise for a narrow one.
     assert!(var(&fitted(0.05)) > var(&fitted(20.0)));

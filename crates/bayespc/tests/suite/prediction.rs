@@ -343,10 +343,10 @@ fn digits_like(n: usize, seed: u64) -> (Mat<f64>, Vec<usize>) {
 fn class_probabilities_from_logits_are_as_good_by_every_method() {
     let (x, labels) = digits_like(800, 2);
     let (new, truth) = digits_like(400, 3);
-    for col_var in [0.3, 10.0] {
+    for var in [0.3, 10.0] {
         let mut settings = ModelSettings::fast();
         settings.network.head = HeadSettings::Categorical(Categorical::default());
-        settings.network.prior.col_var = col_var;
+        settings.network.prior.var = var;
         settings.training.epochs = 30;
         let targets = Targets::Classes { labels: &labels, classes: 10 };
         let model = Model::fit(&Samples::new(&x, targets).unwrap(), &settings).unwrap();

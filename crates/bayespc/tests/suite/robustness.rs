@@ -189,8 +189,8 @@ fn every_bad_setting_is_an_error_that_names_it() {
     type Change = fn(&mut ModelSettings);
     let (x, y) = table(2, 20, 1.0);
     let changes: [(&str, Change); 12] = [
-        ("prior.col_var", |s| s.network.prior.col_var = 0.0),
-        ("prior.col_var", |s| s.network.prior.col_var = f64::NAN),
+        ("prior.var", |s| s.network.prior.var = 0.0),
+        ("prior.var", |s| s.network.prior.var = f64::NAN),
         ("prior.scale", |s| s.network.prior.scale = -1.0),
         ("prior.extra_dof", |s| s.network.prior.extra_dof = 0.5),
         ("hidden_layer_sizes", |s| s.network.hidden_layer_sizes = vec![5, 0]),

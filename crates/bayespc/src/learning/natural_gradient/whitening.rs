@@ -312,7 +312,7 @@ mod tests {
     fn setting() -> (Network<f64>, Mat<f64>, Mat<f64>, Vec<f64>) {
         let mut rng = rand::rngs::ChaCha8Rng::seed_from_u64(5);
         let mut settings = NetworkSettings { hidden_layer_sizes: vec![4], ..NetworkSettings::default() };
-        settings.prior.col_var = 0.2;
+        settings.prior.var = 0.2;
         let network = Network::new(&settings, 3, 1, &mut rng).unwrap();
         let mut input = Mat::from_fn(3, N, |i, _| i as f64 + rng.random_range(-2.0..2.0));
         for j in 0..N {

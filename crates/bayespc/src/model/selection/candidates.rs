@@ -17,13 +17,13 @@ const RANGE: (f64, f64) = (1e-3, 1e3);
 pub(super) fn first(task: Task, settings: &ModelSettings) -> Vec<MemberPlan> {
     let (search, own) = (&settings.search, &settings.network);
     let activations = or_own(&search.activations, own.activation);
-    let prior_vars = or_own(&search.prior_vars, own.prior.col_var);
+    let prior_vars = or_own(&search.prior_vars, own.prior.var);
     let mut plans = Vec::new();
     for head in heads(task, settings) {
         for &activation in &activations {
             for &var in &prior_vars {
                 let mut network = NetworkSettings { activation, head: head.clone(), ..own.clone() };
-                network.prior.col_var = var;
+                network.prior.var = var;
                 plans.push(plan(network, settings.training.epochs));
             }
             if own.hidden_layer_sizes.is_empty() {
@@ -46,7 +46,7 @@ pub(super) fn linear(settings: &ModelSettings) -> Vec<MemberPlan> {
     }
     let one = |&var: &f64| {
         let mut network = NetworkSettings { hidden_layer_sizes: Vec::new(), ..own.clone() };
-        network.prior.col_var = var;
+        network.prior.var = var;
         plan(network, 1)
     };
     settings.search.linear_vars.iter().map(one).collect()
@@ -70,15 +70,15 @@ pub(super) fn beyond(best: &MemberPlan, tried: &[MemberPlan], search: &SearchSet
     if search.prior_vars.len() < 2 || best.network.hidden_layer_sizes.is_empty() {
         return None;
     }
-    let var = best.network.prior.col_var;
-    let of_kind = tried.iter().filter(|plan| same_kind(plan, best)).map(|plan| plan.network.prior.col_var);
+    let var = best.network.prior.var;
+    let of_kind = tried.iter().filter(|plan| same_kind(plan, best)).map(|plan| plan.network.prior.var);
     let (low, high) = of_kind.fold((var, var), |(low, high), v| (low.min(v), high.max(v)));
     let next = if var <= low { var / STEP } else { var * STEP };
     if (var > low && var < high) || next < RANGE.0 || next > RANGE.1 {
         return None;
     }
     let mut plan = best.clone();
-    plan.network.prior.col_var = next;
+    plan.network.prior.var = next;
     Some(plan)
 }
 
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     fn vars(plans: &[MemberPlan]) -> Vec<f64> {
-        plans.iter().map(|plan| plan.network.prior.col_var).collect()
+        plans.iter().map(|plan| plan.network.prior.var).collect()
     }
 
     #[test]
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn what_is_set_by_hand_is_kept() {
         let mut settings = ModelSettings::default();
-        settings.network.prior.col_var = 7.0;
+        settings.network.prior.var = 7.0;
         settings.search.prior_vars.clear();
         let plans = first(Task::Regression, &settings);
         assert!(vars(&plans).iter().all(|&var| var == 7.0));
@@ -153,10 +153,10 @@ mod tests {
         let tried = first(Task::Regression, &ModelSettings::default());
         let of = |var: f64| {
             let mut plan = tried[0].clone();
-            plan.network.prior.col_var = var;
+            plan.network.prior.var = var;
             plan
         };
-        let next = |var: f64| beyond(&of(var), &tried, &search).map(|plan| plan.network.prior.col_var);
+        let next = |var: f64| beyond(&of(var), &tried, &search).map(|plan| plan.network.prior.var);
         assert!((next(0.3).unwrap() - 0.03).abs() < 1e-12);
         assert_eq!(next(3.0), None);
         assert!((next(30.0).unwrap() - 300.0).abs() < 1e-9);

@@ -204,7 +204,7 @@ impl Race<'_, '_> {
         let (network, judged) = (&self.plans[c].network, self.judged[c].as_ref());
         Candidate {
             hidden_layer_sizes: network.hidden_layer_sizes.clone(),
-            prior_var: network.prior.col_var,
+            prior_var: network.prior.var,
             activation: network.activation,
             head: network.head.clone(),
             density: judged.map(HeldOut::density),
