@@ -52,7 +52,7 @@ bench:
 
 peers-env:
 	[ -x .venv-peers/bin/python ] || $${PYTHON:-python3} -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check jax numpy scikit-learn scipy ngboost
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check jax numpy scikit-learn scipy ngboost xgboost catboost
 
 peers: peers-env ## an MNIST epoch here and in JAX and scikit-learn, and the ratios; needs MNIST (DATA=folder)
 	@mkdir -p $(OUT)
@@ -60,9 +60,10 @@ peers: peers-env ## an MNIST epoch here and in JAX and scikit-learn, and the rat
 	.venv-peers/bin/python scripts/peers.py > $(OUT)/peers.json
 	cargo run --release --quiet -p bayespc-bench -- mnist --learner bpc,backprop,pc --rule feedback,relaxation --peers $(OUT)/peers.json
 
-peers-tables: peers-env ## NGBoost, Gaussian process and MC dropout on the benchmark's splits, over an hour; needs the tables (DATA=folder)
+peers-tables: peers-env ## other programs on the benchmark's splits and on gaps, some hours; needs the tables (DATA=folder)
 	.venv-peers/bin/python scripts/peers_tables.py $(OUT)
-	@echo "records: $(OUT)/benchmark-peers.csv; bayespc reproduce benchmark --out $(OUT) shows them beside ours"
+	.venv-peers/bin/python scripts/peers_tables.py --gaps $(OUT)
+	@echo "records: $(OUT)/benchmark-peers.csv and gaps-peers.csv; bayespc reproduce benchmark|gaps --out $(OUT) shows them beside ours"
 
 clean:
 	rm -rf $(OUT) dist .venv .venv-peers

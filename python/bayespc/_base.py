@@ -40,6 +40,7 @@ class BPCEstimator(BaseEstimator):
     n_iter_: int
     plans_: list[dict[str, Any]]
     candidates_: list[dict[str, Any]]
+    held_out_: dict[str, Any] | None
     far_features_: list[int]
     n_features_in_: int
     feature_names_in_: npt.NDArray[Any]
@@ -131,6 +132,7 @@ class BPCEstimator(BaseEstimator):
         self.far_features_ = []
         self.plans_ = json.loads(self.model_.plans)
         self.candidates_ = json.loads(self.model_.candidates)
+        self.held_out_ = json.loads(self.model_.held_out)
 
     def _free_energy(self, X: Samples, target: Targets, weights: Array | None) -> list[Array]:
         members = self.model_.free_energy(X, target, self._n_classes(), weights)

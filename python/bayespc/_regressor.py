@@ -21,20 +21,23 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
     Parameters
     ----------
     hidden_layer_sizes : int, sequence of int or "auto", default="auto"
-        Widths of the hidden layers; ``()`` is Bayesian linear regression. ``"auto"`` is (50, 50), and from
-        500 samples on twice as wide for a network if held-out samples are clearly better for it; networks
-        without hidden layers are tried too.
+        Widths of the hidden layers; ``()`` is Bayesian linear regression. ``"auto"`` tries (50, 50), from 500
+        samples on also twice as wide, and networks without hidden layers.
     activation : {"relu", "identity", "leaky_relu", "tanh", "sigmoid", "softplus", "gelu", "silu", "auto"}, \
             default="auto"
-        Nonlinearity of the hidden layers; ``"auto"`` chooses between relu and silu, for each network.
+        Nonlinearity of the hidden layers; ``"auto"`` chooses between relu and silu.
     prior_var : float or "auto", default="auto"
         Prior variance of the weights, relative to the noise of their layer. Too wide overfits, too narrow
         underfits: the setting that matters most. ``"auto"`` chooses it by the density of held-out
         samples, for each network of the ensemble so that they do best together.
+    bins : int or "auto", default="auto"
+        Bins of the piecewise-linear code that networks see beside each column: a number per bin between two
+        quantiles that says how far the column is through it. 0 is columns as they are. ``"auto"`` chooses
+        among 0, 8 and 20.
     noise : {"constant", "variance", "auto"}, default="auto"
         Whether the noise is the same everywhere or depends on the input; ``"auto"`` chooses for each network.
     search : bool or dict, default=True
-        Whether what is ``"auto"`` is chosen from the data, at the cost of some thirty short fits. A mapping
+        Whether what is ``"auto"`` is chosen from the data, at the cost of some forty short fits. A mapping
         changes settings of the search by their names in the core, such as ``{"max_rows": 1000}``. Where
         nothing is searched, with False and in `partial_fit`, ``"auto"`` stands for (50, 50), relu, 10 and
         constant noise.
@@ -42,11 +45,15 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         How activities are inferred: by one backward sweep, or by descent on the energy. A mapping gives all
         settings of a rule, as in `bayespc.presets`.
     max_iter : int, default=100
-        Passes over the data.
+        Passes over the data at most. At the default a search trains for 50 passes over 1000 samples, fewer
+        over more; another number is kept.
     batch_size : int or "full", default=32
-        Samples per batch.
+        Samples per batch. At the default a search takes larger batches of more samples, up to 512; another
+        number is kept.
     n_members : int, default=5
-        Networks in the ensemble; they differ by seed, and in what is chosen for each.
+        Networks in the ensemble, where nothing is searched. A search keeps so many of each of up to four
+        kinds: one for each fold of the samples, trained on the others; twice as many below 600 samples. Fewer
+        than five are trained on all samples.
     method : {"linearised", "mean", "monte_carlo", "moments"}, default="linearised"
         How to predict; may be changed after fitting.
     n_draws : int, default=20
@@ -86,6 +93,9 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         Dimensions of y, and so of predictions.
     plans_ : list of dict
         Network settings, epochs and temperature of each member: what was chosen.
+    held_out_ : dict or None
+        Scores of samples, each predicted by networks that had not learned from it: log_density, and rmse (one
+        per target) and coverage_90, or accuracy. None where nothing was searched.
     candidates_ : list of dict
         What the search tried and the mean log density of the held-out samples by each; empty without a
         search.
@@ -121,6 +131,7 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         *,
         activation: str = "auto",
         prior_var: float | Literal["auto"] = "auto",
+        bins: int | Literal["auto"] = "auto",
         noise: Literal["constant", "variance", "auto"] = "auto",
         search: Any = True,
         rule: Any = "feedback",
@@ -141,6 +152,7 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
         self.prior_var = prior_var
+        self.bins = bins
         self.noise = noise
         self.search = search
         self.rule = rule

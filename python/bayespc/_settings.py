@@ -117,10 +117,10 @@ def model_settings(params: Mapping[str, Any], seed: int) -> Settings:
     if activation != AUTO:
         network["activation"], search["activations"] = activation, []
     if not is_auto(params["prior_var"]):
-        network["prior"]["var"] = number(
-            "prior_var", params["prior_var"], 0.0, float("inf"), or_auto=True
-        )
+        network["prior"]["var"] = number("prior_var", params["prior_var"], 0.0, float("inf"), or_auto=True)
         search["prior_vars"] = search["linear_vars"] = []
+    if not is_auto(params["bins"]):
+        settings["bins"], search["bins"] = integer("bins", params["bins"], 0), []
     name, heads = _heads(params)
     head = choice(name, params[name], (*heads, AUTO))
     if head != AUTO:
@@ -159,12 +159,14 @@ def left_open(params: Mapping[str, Any]) -> dict[str, str]:
     """Return the keywords that are left to the search, each with what is taken where nothing is searched."""
     if search_settings(params["search"]).get("enabled") is False:
         return {}
-    network: Settings = json.loads(_core.preset_settings("default"))["network"]
+    default: Settings = json.loads(_core.preset_settings("default"))
+    network = default["network"]
     name, heads = _heads(params)
     words = {kind: word for word, kind in heads.items()}
     taken = {
         "activation": network["activation"],
         "prior_var": f"{network['prior']['var']:g}",
+        "bins": str(default["bins"]),
         name: words[network["head"]["kind"]],
     }
     return {keyword: value for keyword, value in taken.items() if is_auto(params[keyword])}
@@ -184,6 +186,7 @@ def estimator_params(settings: Settings, classes: int) -> Settings:
         "hidden_layer_sizes": AUTO if free else tuple(sizes),
         "activation": AUTO if search["activations"] else network["activation"],
         "prior_var": AUTO if search["prior_vars"] else network["prior"]["var"],
+        "bins": AUTO if search["bins"] else settings["bins"],
         name: AUTO
         if search["noise"]
         else {kind: word for word, kind in heads.items()}[network["head"]["kind"]],
@@ -197,7 +200,7 @@ def estimator_params(settings: Settings, classes: int) -> Settings:
         "random_state": training["seed"],
     }
     # What fixed keywords have emptied is no wish of its own.
-    emptied = ("prior_vars", "linear_vars", "activations", "widths", "noise")
+    emptied = ("prior_vars", "linear_vars", "activations", "bins", "widths", "noise")
     own = {
         key: value
         for key, value in search.items()

@@ -80,7 +80,7 @@ def test_a_head_that_is_set_is_not_searched(kind, keywords, head):
 
 def test_with_everything_fixed_or_the_search_off_nothing_is_searched():
     X, y = regression(60)
-    fixed = dict(hidden_layer_sizes=(8,), activation="relu", prior_var=1.0, noise="constant")
+    fixed = dict(hidden_layer_sizes=(8,), activation="relu", prior_var=1.0, noise="constant", bins=0)
     quick = dict(n_members=2, max_iter=3, random_state=0)
     assert BPCRegressor(**fixed, **quick).fit(X, y).candidates_ == []
     assert BPCRegressor(search=False, **quick).fit(X, y).candidates_ == []
@@ -91,8 +91,8 @@ def test_with_everything_fixed_or_the_search_off_nothing_is_searched():
 
 
 def test_a_mapping_changes_the_search():
-    settings = sent(BPCRegressor(search={"rounds": 3, "prior_vars": [1.0, 2.0]}))["search"]
-    assert settings == preset("default")["search"] | {"rounds": 3, "prior_vars": [1.0, 2.0]}
+    settings = sent(BPCRegressor(search={"folds": 3, "prior_vars": [1.0, 2.0]}))["search"]
+    assert settings == preset("default")["search"] | {"folds": 3, "prior_vars": [1.0, 2.0]}
 
 
 def regression(n=60):

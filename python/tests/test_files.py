@@ -114,7 +114,7 @@ COMBINATIONS = [
     {"search": True, "max_iter": 2, "activation": "silu"},
     {"search": True, "max_iter": 2, "prior_var": 0.3},
     {"search": True, "max_iter": 2, "activation": "relu", "prior_var": 0.3, "n_members": 2},
-    {"search": {"rounds": 1, "prior_vars": [0.5, 5.0]}, "max_iter": 2},
+    {"search": {"folds": 3, "prior_vars": [0.5, 5.0]}, "max_iter": 2},
     {"hidden_layer_sizes": 7, "batch_size": "full"},
     {"hidden_layer_sizes": (50, 50), "activation": "tanh", "prior_var": 2.0},
     {"hidden_layer_sizes": (), "random_state": None, "verbose": 0, "warm_start": True},

@@ -232,7 +232,8 @@ def test_networks_beyond_all_memory_are_a_memory_error(curve):
 def test_a_stream_warns_of_what_it_cannot_choose_and_of_another_scale(curve):
     X, y = curve
     model = BPCRegressor((5,), n_members=1, random_state=0)
-    with pytest.warns(UserWarning, match="activation = relu, prior_var = 10, noise = constant") as caught:
+    taken = "activation = relu, prior_var = 10, bins = 0, noise = constant"
+    with pytest.warns(UserWarning, match=taken) as caught:
         model.partial_fit(X, y).partial_fit(X, y)
     assert len(caught) == 1
     with pytest.warns(UserWarning, match=r"features \[0\] are on average") as caught:

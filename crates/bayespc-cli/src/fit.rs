@@ -146,23 +146,10 @@ fn train(problem: &Problem, parts: &Parts, settings: &ModelSettings) -> Result<M
     for warning in model.warnings() {
         note(&format!("warning: {warning}"));
     }
-    if let Some(shortest) = shortened(&model) {
-        note(&format!(
-            "networks learned for {shortest} epochs or more, not for {}: see search.max_steps; --search off trains for all",
-            settings.training.epochs
-        ));
-    }
     let notes = model.notes_mut();
     notes.insert(ENCODING_NOTE.to_owned(), serde_json::to_string(&parts.encoding)?);
     notes.insert(DATA_NOTE.to_owned(), problem.source.name.clone());
     Ok(model)
-}
-
-/// Epochs of the network with hidden layers that learned shortest, if not for all epochs of the settings.
-fn shortened(model: &Model) -> Option<usize> {
-    let deep = model.members().iter().filter(|member| !member.network().hidden().is_empty());
-    let shortest = deep.map(|member| member.report.epochs).min()?;
-    (shortest < model.settings().training.epochs).then_some(shortest)
 }
 
 fn html(

@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use bayespc::Task;
 use bayespc::base::linalg::inner;
 use bayespc::heads::HeadSettings;
-use bayespc::model::{Member, Model};
+use bayespc::model::{Member, MemberPlan, Model};
 use bayespc::network::Layer;
 use clap::Args;
 use serde_json::{Value, json};
@@ -92,7 +92,10 @@ fn output_noise(model: &Model) -> Result<Option<Vec<f64>>> {
             *total += noise[(k, k)] / model.members().len() as f64;
         }
     }
-    Ok(Some(variance.iter().zip(scale).map(|(variance, scale)| variance.sqrt() * scale).collect()))
+    // What held-out samples have made of the networks' own word.
+    let (factor, floor) = model.spread().map_or((1.0, 0.0), |spread| (spread.aleatoric, spread.floor));
+    let std = |(variance, scale): (&f64, &f64)| (factor * variance + floor).sqrt() * scale;
+    Ok(Some(variance.iter().zip(scale).map(std).collect()))
 }
 
 fn task_name(model: &Model) -> String {
@@ -137,6 +140,8 @@ fn to_json(
         "members": members,
         "training": model.reports(),
         "tried": model.candidates(),
+        "held_out": model.held_out(),
+        "spread": model.spread(),
         "warnings": model.warnings(),
         "settings": model.settings(),
     })
@@ -159,6 +164,7 @@ fn to_text(
     facts.push(("features".into(), listed(features, model.n_features())));
     facts.push(("targets".into(), listed(targets, model.n_targets())));
     facts.push(("members".into(), model.members().len().to_string()));
+    facts.extend(held_out(model));
     let numbers = |values: &[f64]| values.iter().map(|v| format!("{v:.4}")).collect::<Vec<_>>().join(", ");
     facts.push((
         "noise (standard deviation)".into(),
@@ -166,9 +172,16 @@ fn to_text(
     ));
     let mut lines = vec![two_columns(&facts)];
     for (m, layers) in members.iter().enumerate() {
+        // Networks of one kind differ by the fold they have not seen: one of them shows what they are.
+        let kind = |member: &Member| member.plan(0);
+        let own = kind(&model.members()[m]);
+        if model.members()[..m].iter().any(|member| kind(member) == own) {
+            continue;
+        }
+        let alike = model.members().iter().filter(|member| kind(member) == own).count();
         lines.push(String::new());
         if members.len() > 1 {
-            lines.push(format!("member {}", m + 1));
+            lines.push(kind_line(&own, alike));
         }
         lines.push(layer_table(layers));
         if let Some(report) = model.reports().get(m) {
@@ -184,6 +197,37 @@ fn to_text(
     lines.push("\nsettings".to_owned());
     lines.extend(settings.trim_end().lines().map(|line| format!("  {line}").trim_end().to_owned()));
     Ok(lines.join("\n"))
+}
+
+/// What networks of a kind have in common.
+fn kind_line(plan: &MemberPlan, count: usize) -> String {
+    let network = &plan.network;
+    let codes = match plan.bins {
+        0 => "columns as they are".to_owned(),
+        bins => format!("columns and their codes of up to {bins} bins"),
+    };
+    let head = match network.head {
+        HeadSettings::Gaussian(_) => "constant noise",
+        HeadSettings::VarianceNode(_) => "noise that depends on the input",
+        HeadSettings::Categorical(_) => "logits",
+    };
+    format!("{count} alike, weight {} each: {codes}, {:?}, {head}", plan.weight, network.activation)
+}
+
+/// How samples were predicted by networks that had not learned from them.
+fn held_out(model: &Model) -> Vec<(String, String)> {
+    let Some(scores) = model.held_out() else { return Vec::new() };
+    let mut facts = vec![("held-out log density".to_owned(), format!("{:.4}", scores.log_density))];
+    if !scores.rmse.is_empty() {
+        let each: Vec<String> = scores.rmse.iter().map(|rmse| format!("{rmse:.4}")).collect();
+        facts.push(("held-out RMSE".to_owned(), each.join(", ")));
+    }
+    let shares =
+        [("held-out accuracy", scores.accuracy), ("held-out 90 % intervals cover", scores.coverage_90)];
+    facts.extend(
+        shares.into_iter().filter_map(|(name, share)| Some((name.to_owned(), format!("{:.3}", share?)))),
+    );
+    facts
 }
 
 fn layer_table(layers: &[LayerFacts]) -> String {

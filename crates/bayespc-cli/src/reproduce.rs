@@ -55,6 +55,8 @@ enum What {
     Choices,
     /// Default settings beside other methods
     Benchmark,
+    /// The same between and beyond the data
+    Gaps,
     /// Class probabilities, and images of something else
     Classes,
     /// The paper: figure1, figure2, table1 and ablation
@@ -71,6 +73,7 @@ impl What {
             Self::Tuning => vec![Experiment::Tuning],
             Self::Choices => vec![Experiment::Choices],
             Self::Benchmark => vec![Experiment::Benchmark],
+            Self::Gaps => vec![Experiment::Gaps],
             Self::Classes => vec![Experiment::Classes],
             Self::All => Experiment::PAPER.to_vec(),
         }

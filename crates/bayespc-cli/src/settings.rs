@@ -29,7 +29,7 @@ pub struct SettingsArgs {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Whether each network's prior, activation, noise model and width are chosen by held-out density, but for those that
-    /// were set; `--set search.rounds=3` and the like say how
+    /// were set; `--set search.folds=3` and the like say how
     #[arg(long, value_enum, default_value_t = Search::Auto)]
     pub search: Search,
 }
@@ -95,6 +95,9 @@ fn keep_what_was_given(settings: &mut ModelSettings, given: &[Value]) {
     }
     if has(&["network", "activation"]) && !has(&["search", "activations"]) {
         search.activations.clear();
+    }
+    if has(&["bins"]) && !has(&["search", "bins"]) {
+        search.bins.clear();
     }
     if has(&["network", "head"]) && !has(&["search", "noise"]) {
         search.noise = false;
@@ -215,18 +218,19 @@ mod tests {
 
     #[test]
     fn what_is_set_by_hand_is_not_chosen_unless_the_search_is_told_to() {
-        let search = load(&["search.rounds=3", "search.prior_vars=[1, 2]"]).unwrap().search;
-        assert_eq!((search.rounds, search.prior_vars), (3, vec![1.0, 2.0]));
+        let search = load(&["search.folds=3", "search.prior_vars=[1, 2]"]).unwrap().search;
+        assert_eq!((search.folds, search.prior_vars), (3, vec![1.0, 2.0]));
+        assert!(load(&["bins=8"]).unwrap().search.bins.is_empty());
         let search = load(&["network.prior.var=1"]).unwrap().search;
         assert!(search.prior_vars.is_empty() && search.noise && !search.activations.is_empty());
         let search = load(&["network.activation=relu", "network.head.kind=variance_node"]).unwrap().search;
         assert!(search.activations.is_empty() && !search.noise && !search.prior_vars.is_empty());
         let search = load(&["network.prior.var=1", "search.prior_vars=[2]"]).unwrap().search;
         assert_eq!(search.prior_vars, [2.0]);
-        let error = load(&["search.fraction=2"]).unwrap_err().to_string();
-        assert!(error.contains("search.fraction = 2"), "{error}");
-        let error = load(&["search.round=2"]).unwrap_err().to_string();
-        assert!(error.contains("did you mean `rounds`?"), "{error}");
+        let error = load(&["search.folds=1"]).unwrap_err().to_string();
+        assert!(error.contains("search.folds = 1"), "{error}");
+        let error = load(&["search.fold=2"]).unwrap_err().to_string();
+        assert!(error.contains("did you mean `folds`?"), "{error}");
     }
 
     #[test]

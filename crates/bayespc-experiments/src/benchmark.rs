@@ -15,16 +15,22 @@ const PEERS: &str = "benchmark-peers.csv";
 const TABLE1: &str = "table1.csv";
 
 /// What other records may hold, as they name it.
-const OTHERS: [(&str, &str); 4] = [
+pub const OTHERS: [(&str, &str); 7] = [
     ("bbb", "Bayes by backprop"),
     ("ngboost", "NGBoost"),
     ("gp", "Gaussian process"),
     ("mc_dropout", "MC dropout"),
+    ("deep_ensemble", "deep ensemble"),
+    ("xgboost", "XGBoost"),
+    ("catboost", "CatBoost"),
 ];
+
+/// What was not published.
+const NONE: &str = "–";
 
 /// Published RMSE and log density on housing, concrete, energy, power, wine and yacht; same protocol, not always
 /// the same splits.
-const PUBLISHED: [(&str, [(&str, &str); 6]); 6] = [
+const PUBLISHED: [(&str, [(&str, &str); 6]); 9] = [
     (
         "BPC, as printed",
         [
@@ -91,10 +97,38 @@ const PUBLISHED: [(&str, [(&str, &str); 6]); 6] = [
             (".48", "−.16"),
         ],
     ),
+    (
+        "TabPFN v2 (2025), pre-trained, same splits, third party",
+        [
+            (NONE, NONE),
+            ("3.86", "−2.21"),
+            (".423", "−.15"),
+            ("3.00", "−2.28"),
+            (".626", NONE),
+            (".417", "+.73"),
+        ],
+    ),
+    (
+        "XGBoost, tuned, same splits, third party",
+        [(NONE, NONE), ("4.36", NONE), (".32", NONE), ("3.07", NONE), (".564", NONE), (".80", NONE)],
+    ),
+    (
+        "CatBoost, same splits, third party",
+        [(NONE, NONE), ("4.65", NONE), (".50", NONE), ("3.65", NONE), (".600", NONE), ("1.22", NONE)],
+    ),
 ];
 
 /// Order of the published columns.
 const COLUMNS: [&str; 6] = ["housing", "concrete", "energy", "power", "wine", "yacht"];
+
+/// Metrics, how they are shown, and whether with a standard error.
+const SCORES: [(&str, &str, bool); 5] = [
+    ("rmse", "RMSE", true),
+    ("ll", "LL", true),
+    ("crps", "CRPS", false),
+    ("coverage_90", "90 % coverage", false),
+    ("seconds_fit", "seconds per fit", false),
+];
 
 /// Tables and figure of the benchmark; records of Table 1 and of other programs are taken from `out` if they are there.
 pub fn section(spec: &Spec, records: &Records, out: &Path) -> Result<Section> {
@@ -112,26 +146,17 @@ pub fn section(spec: &Spec, records: &Records, out: &Path) -> Result<Section> {
     let learners: Vec<(&str, &str)> = own.chain(OTHERS).filter(|(name, _)| there(name)).collect();
 
     let mut rows = Vec::new();
-    for (name, label) in &learners {
-        for (metric, shown) in [("rmse", "RMSE"), ("ll", "LL")] {
-            let cell = |dataset: &String| {
-                estimate(&all, dataset, name, metric).map_or_else(String::new, |v| format!("{v:.3}"))
-            };
-            rows.push(row(label, shown, datasets.iter().map(cell)));
-        }
-        for (metric, shown) in
-            [("crps", "CRPS"), ("coverage_90", "90 % coverage"), ("seconds_fit", "seconds per fit")]
-        {
-            let cell = |dataset: &String| {
-                estimate(&all, dataset, name, metric).map_or_else(String::new, |v| format!("{:.3}", v.mean))
-            };
-            rows.push(row(label, shown, datasets.iter().map(cell)));
-        }
+    for learner in &learners {
+        rows.extend(score_rows(&all, *learner, &datasets, &SCORES));
     }
     let mut published = Vec::new();
     for (label, values) in PUBLISHED {
         let of = |dataset: &String| COLUMNS.iter().position(|column| column == dataset).map(|k| values[k]);
-        let cell = |dataset: &String| of(dataset).map_or_else(String::new, |(e, l)| format!("{e} / {l}"));
+        let cell = |dataset: &String| match of(dataset) {
+            None => String::new(),
+            Some((NONE, NONE)) => NONE.to_owned(),
+            Some((error, density)) => format!("{error} / {density}"),
+        };
         published.push(row(label, "RMSE / LL", datasets.iter().map(cell)));
     }
     let header: Vec<&str> =
@@ -145,6 +170,28 @@ pub fn section(spec: &Spec, records: &Records, out: &Path) -> Result<Section> {
             table("Published numbers.", &header, published),
         ],
     })
+}
+
+/// A row for each score the learner has, a cell for each data set.
+pub fn score_rows(
+    records: &Records,
+    (name, label): (&str, &str),
+    datasets: &[String],
+    scores: &[(&str, &str, bool)],
+) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for &(metric, shown, with_error) in scores {
+        let cell = |dataset: &String| match estimate(records, dataset, name, metric) {
+            None => String::new(),
+            Some(value) if with_error => format!("{value:.3}"),
+            Some(value) => format!("{:.3}", value.mean),
+        };
+        let cells: Vec<String> = datasets.iter().map(cell).collect();
+        if cells.iter().any(|cell| !cell.is_empty()) {
+            rows.push(row(label, shown, cells.into_iter()));
+        }
+    }
+    rows
 }
 
 fn row(label: &str, score: &str, cells: impl Iterator<Item = String>) -> Vec<String> {

@@ -35,6 +35,14 @@ pub enum Error {
         /// Which learner.
         learner: String,
     },
+    /// A gap in a feature the table does not have.
+    #[error("a gap in feature {number}, of {features} counted from 0")]
+    NoFeature {
+        /// Which feature, from 0.
+        number: usize,
+        /// How many there are.
+        features: usize,
+    },
     /// Two lists that belong together differ in length.
     #[error("{what} of `{label}` has {found} values, expected {expected}")]
     Length {

@@ -10,6 +10,7 @@ mod benchmark;
 mod classes;
 pub mod error;
 pub mod fit_report;
+mod gaps;
 pub mod learner;
 mod markup;
 pub mod plot;
@@ -18,6 +19,7 @@ pub mod report;
 mod reproduce;
 pub mod run;
 pub mod spec;
+pub mod splitting;
 mod synthetic_panels;
 pub mod task;
 

@@ -10,9 +10,9 @@ use crate::plot::{DotPlot, DotSeries, Line, Panel, dot_figure, figure};
 use crate::records::{Estimate, Records, mean_sd, mean_se};
 use crate::report::{Block, Report, Section};
 use crate::run::run;
-use crate::spec::Spec;
+use crate::spec::{RunSpec, Spec};
 use crate::synthetic_panels;
-use crate::{benchmark, classes};
+use crate::{benchmark, classes, gaps};
 
 /// What can be reproduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub enum Experiment {
     Choices,
     /// Default settings beside other methods.
     Benchmark,
+    /// The same between and beyond the data.
+    Gaps,
     /// Class probabilities, and images of something else.
     Classes,
 }
@@ -40,7 +42,7 @@ impl Experiment {
     pub const PAPER: [Self; 4] = [Self::Figure1, Self::Figure2, Self::Table1, Self::Ablation];
 
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Figure1,
         Self::Figure2,
         Self::Table1,
@@ -48,6 +50,7 @@ impl Experiment {
         Self::Tuning,
         Self::Choices,
         Self::Benchmark,
+        Self::Gaps,
         Self::Classes,
     ];
 
@@ -61,6 +64,7 @@ impl Experiment {
             Self::Tuning => "tuning",
             Self::Choices => "choices",
             Self::Benchmark => "benchmark",
+            Self::Gaps => "gaps",
             Self::Classes => "classes",
         }
     }
@@ -75,6 +79,7 @@ impl Experiment {
             Self::Tuning => include_str!("../specs/tuning.toml"),
             Self::Choices => include_str!("../specs/choices.toml"),
             Self::Benchmark => include_str!("../specs/benchmark.toml"),
+            Self::Gaps => include_str!("../specs/gaps.toml"),
             Self::Classes => include_str!("../specs/classes.toml"),
         }
     }
@@ -119,6 +124,7 @@ pub fn reproduce(
         }
         Experiment::Classes => vec![classes::section(&records)],
         Experiment::Benchmark => vec![benchmark::section(&spec, &records, out)?],
+        Experiment::Gaps => vec![gaps::section(&spec, &records, out)?],
     };
     write_figures(name, &sections, out)?;
     sections.push(Section {
@@ -370,11 +376,7 @@ const TUNING_NOTE: &str =
 /// Learners beside each other, one data set after the other.
 fn comparison(heading: &str, note: &str, spec: &Spec, records: &Records) -> Section {
     let mut rows = Vec::new();
-    let mut datasets: Vec<String> = spec
-        .runs
-        .iter()
-        .map(|run| if run.relu_inputs { format!("{}+relu", run.dataset) } else { run.dataset.clone() })
-        .collect();
+    let mut datasets: Vec<String> = spec.runs.iter().map(RunSpec::record_name).collect();
     datasets.dedup();
     for dataset in &datasets {
         let Some(run) = spec.runs.iter().find(|run| dataset.starts_with(&run.dataset)) else { continue };

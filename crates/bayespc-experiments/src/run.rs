@@ -12,14 +12,14 @@ use bayespc::data::Dataset;
 use bayespc::learners::{Learner, LearnerSettings, Startable};
 use bayespc::model::{Model, ModelSettings};
 use bayespc::prediction::Predictive;
-use bayespc::training::{self, Control, EpochReport, Observer, TrainingSettings};
+use bayespc::training::{self, Control, EpochReport, Observer, Silent, TrainingSettings};
 use bayespc::{Real, Samples, metrics};
 use bayespc_data::DataSource;
 use faer::Mat;
 use rayon::prelude::*;
 
 use crate::error::Result;
-use crate::learner::{model_settings, search};
+use crate::learner::{member_seed, model_settings, search};
 use crate::records::{Record, RecordFile, Records, Unit};
 use crate::spec::{LearnerSpec, Measure, RunSpec, Spec};
 use crate::task::{Source, Task, learning};
@@ -36,16 +36,14 @@ pub fn run(
     let units: usize = spec.runs.iter().map(|run| run.learners.len() * run.splits * run.seeds).sum();
     let done = Mutex::new(0);
     for run in &spec.runs {
-        let source = Source::load(&run.dataset, data)?;
+        let source = Source::load(&run.dataset, run.splitting, data)?;
         let mut work = Vec::new();
         for split in 0..run.splits {
             for seed in 0..run.seeds {
                 for name in &run.learners {
-                    let dataset =
-                        if run.relu_inputs { format!("{}+relu", run.dataset) } else { run.dataset.clone() };
                     let unit = Unit {
                         experiment: spec.name.clone(),
-                        dataset,
+                        dataset: run.record_name(),
                         learner: name.clone(),
                         split: split as u32,
                         seed: seed as u64,
@@ -94,17 +92,10 @@ fn train<T: Startable>(
         }
     }
     let seed = 100 * u64::from(unit.split) + unit.seed;
-    let settings = TrainingSettings {
-        epochs: spec.epochs.unwrap_or(run.epochs),
-        batch_size: run.batch_size.map(|size| spec.batch_size.unwrap_or(size)),
-        seed,
-        ..TrainingSettings::default()
-    };
+    let settings = training_settings(run, spec, seed);
     let train = Dataset::new(task.train.0.as_ref(), task.train.1.as_ref()).map_err(learning(&name))?;
     let start = Instant::now();
-    if let (Some(members), LearnerSettings::Bpc(bpc)) = (spec.members, &spec.learner) {
-        let search = spec.choose.clone().unwrap_or_default();
-        let settings = ModelSettings { search, ..model_settings(bpc, &run.network(), &settings, members) };
+    if let Some(settings) = whole_model(run, spec, &settings) {
         let (input, target): (Mat<f64>, Mat<f64>) = (cast(train.input()), cast(train.target()));
         let model = Samples::new(&input, &target).and_then(|samples| Model::fit(&samples, &settings));
         let model = model.map_err(learning(&name))?;
@@ -118,14 +109,27 @@ fn train<T: Startable>(
     } else {
         spec.learner.clone()
     };
-    let mut learner = chosen
-        .start::<T>(
-            &run.network(),
-            train.input().nrows(),
-            train.target().nrows(),
-            &mut training::init_rng(seed),
-        )
-        .map_err(learning(&name))?;
+    let begin = |seed: u64| {
+        let (d, k) = (train.input().nrows(), train.target().nrows());
+        chosen.start::<T>(&run.network(), d, k, &mut training::init_rng(seed)).map_err(learning(&name))
+    };
+    if let Some(members) = spec.members {
+        let mut networks = Vec::with_capacity(members);
+        for member in 0..members {
+            let seed = member_seed(seed, member);
+            let mut network = begin(seed)?;
+            let settings = TrainingSettings { seed, ..settings.clone() };
+            training::fit(network.as_mut(), &train, &settings, &mut Silent).map_err(learning(&name))?;
+            networks.push(network);
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        let predict = || {
+            let each = networks.iter().map(|network| network.predict(task.test.0.as_ref(), spec.method));
+            Predictive::mixture(each.collect::<bayespc::Result<_>>()?)
+        };
+        return end_records(&task, unit, predict, seconds).map_err(learning(&name));
+    }
+    let mut learner = begin(seed)?;
     let mut recorder = Recorder { run, spec, task: &task, train: &train, unit, records: Vec::new() };
     if run.measure == Measure::Curve {
         recorder.measure(0, learner.as_ref()).map_err(learning(&name))?;
@@ -138,6 +142,29 @@ fn train<T: Startable>(
         records = end_records(&task, unit, predict, seconds).map_err(learning(&name))?;
     }
     Ok(records)
+}
+
+fn training_settings(run: &RunSpec, spec: &LearnerSpec, seed: u64) -> TrainingSettings {
+    TrainingSettings {
+        epochs: spec.epochs.unwrap_or(run.epochs),
+        batch_size: run.batch_size.map(|size| spec.batch_size.unwrap_or(size)),
+        seed,
+        ..TrainingSettings::default()
+    }
+}
+
+/// Settings of the model, where the learner is one and not a network.
+fn whole_model(run: &RunSpec, spec: &LearnerSpec, training: &TrainingSettings) -> Option<ModelSettings> {
+    match (&spec.learner, spec.members) {
+        _ if spec.default_model => {
+            Some(ModelSettings { training: training.clone(), ..ModelSettings::default() })
+        }
+        (LearnerSettings::Bpc(bpc), Some(members)) => {
+            let search = spec.choose.clone().unwrap_or_default();
+            Some(ModelSettings { search, ..model_settings(bpc, &run.network(), training, members) })
+        }
+        _ => None,
+    }
 }
 
 /// Records the test error while training runs.
@@ -220,4 +247,56 @@ fn end_records<T: Real>(
         ("seconds_predict", seconds_predict),
     ];
     Ok(values.into_iter().map(|(metric, value)| unit.record(None, metric, value)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::Experiment;
+
+    #[test]
+    fn gaps_are_predicted_by_what_the_command_fits_when_nothing_is_said() {
+        let spec = Spec::parse("gaps", Experiment::Gaps.specification()).unwrap();
+        let learner = &spec.learners["bpc"];
+        for run in &spec.runs {
+            let model = whole_model(run, learner, &training_settings(run, learner, 0));
+            assert_eq!(model, Some(ModelSettings::default()));
+            assert_eq!(learner.method, ModelSettings::default().method);
+        }
+    }
+
+    #[test]
+    fn several_networks_in_a_gap_are_mixed_and_leave_one_unit() {
+        // Wine is part of the program.
+        let text = r#"
+            name = "gaps"
+            [[runs]]
+            dataset = "wine"
+            hidden_layer_sizes = [5]
+            epochs = 2
+            batch_size = 128
+            splitting = "outside"
+            measure = "end"
+            learners = ["one", "three"]
+            [learners.one]
+            label = "one network"
+            learner = { kind = "backprop" }
+            [learners.three]
+            label = "three networks"
+            learner = { kind = "backprop" }
+            members = 3
+        "#;
+        let spec = Spec::parse("gaps", text).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("gaps.csv");
+        let source = DataSource { folder: None, download: false, ..DataSource::from_env() };
+        let records = run(&spec, false, &source, &path, &|_, _, _| {}).unwrap();
+        assert_eq!(records.units().count(), 2);
+        let ll = |learner: &str| {
+            let found = records.rows().iter().find(|r| r.learner == learner && r.metric == "ll").unwrap();
+            assert_eq!(found.dataset, "wine+outside");
+            found.value
+        };
+        assert!(ll("one").is_finite() && ll("three").is_finite() && ll("one") != ll("three"));
+    }
 }

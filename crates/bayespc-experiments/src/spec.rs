@@ -9,6 +9,7 @@ use bayespc::prediction::Method;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::splitting::Splitting;
 
 /// An experiment: runs over data sets, and the learners they name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,7 +35,10 @@ pub struct RunSpec {
     pub epochs: usize,
     /// Samples per batch; the full batch if not given.
     pub batch_size: Option<usize>,
-    /// Number of standard splits.
+    /// How a table is split.
+    #[serde(default)]
+    pub splitting: Splitting,
+    /// Number of splits.
     #[serde(default = "one")]
     pub splits: usize,
     /// Number of seeds.
@@ -50,7 +54,7 @@ pub struct RunSpec {
     /// Pass standardised inputs through ReLU first, as an ablation.
     #[serde(default)]
     pub relu_inputs: bool,
-    /// Test on a fifth of the training part, and never on the test part: for choosing settings.
+    /// Test on a fifth of the training part, and never on the test part: for choosing settings, with standard splits.
     #[serde(default)]
     pub validate: bool,
     /// Epochs of a quick run.
@@ -91,9 +95,12 @@ pub struct LearnerSpec {
     /// Choose the prior's width and the noise model from the training data, for Bayesian predictive coding.
     #[serde(default)]
     pub search: bool,
-    /// An ensemble of so many networks, chosen from the training data one by one as the command does; for Bayesian
-    /// predictive coding on tables.
+    /// An ensemble of so many networks. Those of Bayesian predictive coding are chosen from the training data as the
+    /// command does, on tables; others differ in their seeds.
     pub members: Option<usize>,
+    /// The model the command fits when nothing is said, on tables; of the run it has epochs and batches.
+    #[serde(default)]
+    pub default_model: bool,
     /// How these networks are chosen, where that differs from the command's way.
     pub choose: Option<SearchSettings>,
     /// Batch size, where it differs from the run's; never given to a full-batch run.
@@ -128,6 +135,12 @@ impl Spec {
 }
 
 impl RunSpec {
+    /// Name of its data in records: the table, and what was done to it.
+    pub fn record_name(&self) -> String {
+        let relu = if self.relu_inputs { "+relu" } else { "" };
+        format!("{}{}{relu}", self.dataset, self.splitting)
+    }
+
     /// Shape of the network.
     pub fn network(&self) -> NetworkSettings {
         NetworkSettings { hidden_layer_sizes: self.hidden_layer_sizes.clone(), ..NetworkSettings::default() }

@@ -4,12 +4,13 @@ use bayespc::Real;
 use bayespc::base::linalg::cast;
 use bayespc::data::Standardiser;
 use bayespc::data::one_hot;
-use bayespc_data::{DataSource, Mnist, Split, load_mnist, load_uci, standard_splits, synthetic};
+use bayespc_data::{DataSource, Mnist, Split, load_mnist, load_uci, synthetic};
 use faer::{Mat, MatRef};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
 use crate::error::{Error, Result};
+use crate::splitting::Splitting;
 
 /// Points in each part of a synthetic task.
 const SYNTHETIC: usize = 1000;
@@ -19,8 +20,8 @@ const MOON_NOISE: f64 = 0.1;
 
 /// Data of which splits are made.
 pub enum Source {
-    /// A regression table, `d × n` and `1 × n`.
-    Table(Mat<f64>, Mat<f64>),
+    /// A regression table, `d × n` and `1 × n`, and how it is split.
+    Table(Mat<f64>, Mat<f64>, Splitting),
     /// Two moons, made anew for every seed.
     Moons,
     /// Images with their own test set.
@@ -40,22 +41,22 @@ pub struct Task<T: Real> {
 }
 
 impl Source {
-    /// Load a data set by name.
-    pub fn load(name: &str, source: &DataSource) -> Result<Self> {
+    /// Load a data set by name; `splitting` is for tables.
+    pub fn load(name: &str, splitting: Splitting, source: &DataSource) -> Result<Self> {
         let mut silent = |_, _| {};
         Ok(match name {
             "two_moons" => Self::Moons,
             "mnist" => Self::Mnist(Box::new(load_mnist(source, &mut silent)?)),
             _ => {
                 let data = load_uci(name, source, &mut silent)?;
-                Self::Table(data.features, data.targets)
+                Self::Table(data.features, data.targets, splitting)
             }
         })
     }
 
     /// Split number `split`; synthetic tasks are drawn with `seed`. `rows` limits the training images.
     /// With `validate` the test part stays unseen: of a table the first fifth of the training part, whose order is
-    /// random, is predicted from the rest; of images the last sixth of those for training.
+    /// random in standard splits, is predicted from the rest; of images the last sixth of those for training.
     pub fn task<T: Real>(
         &self,
         split: usize,
@@ -64,8 +65,8 @@ impl Source {
         validate: bool,
     ) -> Result<Task<T>> {
         match self {
-            Self::Table(features, targets) => {
-                let Split { train, test } = standard_splits(features.ncols(), split + 1).swap_remove(split);
+            Self::Table(features, targets, splitting) => {
+                let Split { train, test } = splitting.split(features, split)?;
                 if validate {
                     let (validation, rest) = train.split_at(train.len() / 5);
                     return regression(features, targets, rest, validation);

@@ -77,7 +77,7 @@ pub fn preset_settings(name: &str) -> PyResult<String> {
 #[pyfunction]
 pub fn rule_settings(name: &str) -> PyResult<String> {
     json(&match name {
-        "feedback" => Rule::default(),
+        "feedback" => ModelSettings::default().rule,
         "relaxation" => Rule::Relaxation(RelaxationSettings::tied()),
         "paper" => Rule::Relaxation(RelaxationSettings::paper()),
         _ => return Err(refused(format!("rule = '{name}' is not one of feedback, relaxation, paper"))),
@@ -280,6 +280,12 @@ impl Model {
     #[getter]
     fn candidates(&self) -> PyResult<String> {
         json(&self.inner.candidates())
+    }
+
+    /// Scores of samples that networks had not learned from, as JSON; null where nothing was searched.
+    #[getter]
+    fn held_out(&self) -> PyResult<String> {
+        json(&self.inner.held_out())
     }
 
     /// What a user should know before trusting the model.

@@ -168,7 +168,7 @@ fn settings_come_from_file_then_flags() {
     sandbox.write("flats.csv", flats(60));
     sandbox.write(
         "settings.toml",
-        "members = 2\n[network]\nhidden_layer_sizes = [4]\n[network.prior]\ncol_var = 0.5\n[training]\nepochs = 2\n",
+        "members = 2\n[network]\nhidden_layer_sizes = [4]\n[network.prior]\nvar = 0.5\n[training]\nepochs = 2\n",
     );
     sandbox
         .ok("fit flats.csv --target rent --config settings.toml --set training.epochs=1 --out m.safetensors");

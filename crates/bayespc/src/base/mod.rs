@@ -1,7 +1,8 @@
-//! Ground: linear algebra on faer, work in fixed parts, streams of random numbers, checks of input.
+//! Ground: linear algebra on faer, a small minimiser, work in fixed parts, streams of random numbers, checks of input.
 
 pub(crate) mod check;
 pub(crate) mod exp;
 pub mod linalg;
+pub(crate) mod nelder_mead;
 pub(crate) mod parallel;
 pub(crate) mod random;

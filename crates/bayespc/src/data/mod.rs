@@ -1,19 +1,25 @@
 //! Data: samples as a user has them (`samples`, `inputs`, `targets`), as learning sees them (`dataset`, `scaling`),
-//! and in parts (`hold_out`).
+//! as codes (`codes`), and in parts (`hold_out`, `folds`, `slices`).
 
 mod canonical;
+mod codes;
 mod dataset;
+mod folds;
 mod hold_out;
 mod inputs;
 mod samples;
 mod scaling;
+mod slices;
 mod targets;
 
 pub(crate) use canonical::canonical;
+pub use codes::Codes;
 pub use dataset::{Dataset, OwnedDataset, check_finite, one_hot};
+pub(crate) use folds::folds;
 pub(crate) use hold_out::HoldOut;
 pub use inputs::Inputs;
 pub(crate) use samples::OwnedSamples;
 pub use samples::Samples;
 pub use scaling::Standardiser;
+pub(crate) use slices::slices;
 pub use targets::{Targets, Task};

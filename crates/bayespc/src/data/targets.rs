@@ -89,6 +89,26 @@ impl<'a> Targets<'a> {
         }
     }
 
+    /// The distance between neighbouring values of each target, if it has few values that are all multiples of one
+    /// distance apart, as counts, grades and integers of a scale are.
+    pub(crate) fn spacings(&self) -> Vec<Option<f64>> {
+        let Self::Values(values) = self else { return Vec::new() };
+        (0..values.nrows())
+            .map(|i| {
+                let mut sorted: Vec<f64> = (0..values.ncols()).map(|j| values[(i, j)]).collect();
+                sorted.sort_by(f64::total_cmp);
+                sorted.dedup();
+                if sorted.len() < 2 || sorted.len() > MOST_VALUES.min(values.ncols() / 10) {
+                    return None;
+                }
+                let gaps = || sorted.windows(2).map(|pair| pair[1] - pair[0]);
+                let least = gaps().fold(f64::INFINITY, f64::min);
+                let is_multiple = |gap: f64| (gap / least - (gap / least).round()).abs() < 1e-6;
+                gaps().all(is_multiple).then_some(least)
+            })
+            .collect()
+    }
+
     /// Standardised values or one-hot codes, column after column.
     pub(crate) fn standardised<T: Real>(&self, scaling: &Standardiser) -> Result<Vec<T>> {
         match *self {
@@ -142,6 +162,9 @@ impl<'a> Targets<'a> {
     }
 }
 
+/// Different values a target has at most if it is one of few values.
+const MOST_VALUES: usize = 50;
+
 /// Targets that own their memory.
 #[derive(Clone, Debug)]
 pub(crate) enum OwnedTargets {
@@ -155,5 +178,26 @@ impl OwnedTargets {
             Self::Values(values) => Targets::Values(values.as_ref()),
             Self::Classes(labels, classes) => Targets::Classes { labels, classes: *classes },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_of_few_evenly_spaced_values_are_found() {
+        let grades = Mat::from_fn(1, 200, |_, j| [3.0, 5.0, 6.0, 8.0][j % 4]);
+        assert_eq!(Targets::Values(grades.as_ref()).spacings(), [Some(1.0)]);
+        let halves =
+            Mat::from_fn(2, 200, |i, j| if i == 0 { 0.5 * (j % 7) as f64 } else { (j as f64).sqrt() });
+        assert_eq!(Targets::Values(halves.as_ref()).spacings(), [Some(0.5), None]);
+        // Few values at uneven distances; one value; too few samples for so many values.
+        for values in [&[0.0, 1.0, 2.5, 3.1][..], &[4.0]] {
+            let uneven = Mat::from_fn(1, 200, |_, j| values[j % values.len()]);
+            assert_eq!(Targets::Values(uneven.as_ref()).spacings(), [None]);
+        }
+        let many = Mat::from_fn(1, 60, |_, j| (j % 20) as f64);
+        assert_eq!(Targets::Values(many.as_ref()).spacings(), [None]);
     }
 }

@@ -14,6 +14,7 @@ use faer::MatRef;
 use serde::{Deserialize, Serialize};
 
 use super::settings::ModelSettings;
+use super::spread::Spread;
 use crate::data::{HoldOut, Samples, Targets, Task};
 use crate::error::{Error, Result};
 use crate::metrics;
@@ -54,15 +55,25 @@ pub(crate) struct Calibrated {
     pub(super) temperature: f64,
     /// Conformal scores in rising order, per target; none unless intervals go by them.
     pub(super) scores: Vec<Vec<f64>>,
+    /// What out-of-fold predictions say of noise and tails; of every network's own word.
+    pub(super) spread: Option<Spread>,
 }
 
 impl Default for Calibrated {
     fn default() -> Self {
-        Self { temperature: 1.0, scores: Vec::new() }
+        Self { temperature: 1.0, scores: Vec::new(), spread: None }
     }
 }
 
 impl Calibrated {
+    /// What a network says, with the noise and tails that rows it had not seen ask for.
+    pub(super) fn spread(&self, predictive: Predictive) -> Predictive {
+        match &self.spread {
+            Some(spread) => spread.apply(&predictive),
+            None => predictive,
+        }
+    }
+
     /// Let intervals go by the conformal scores, if there are any.
     pub(super) fn apply(&self, predictive: Predictive) -> Predictive {
         if self.scores.is_empty() { predictive } else { predictive.conformal(&self.scores) }

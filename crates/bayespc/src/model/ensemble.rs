@@ -1,5 +1,9 @@
-//! Networks trained side by side on the same standardised samples, and their mixture in the units of the data.
+//! Networks trained side by side on standardised samples, and their mixture in the units of the data.
+//!
+//! A network may see columns as they are or with codes beside them; each kind of codes is made once for all networks
+//! that see it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use faer::{Mat, MatRef};
@@ -8,8 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::observer::{Work, step_cost};
 use super::settings::{InputScaling, ModelSettings};
-use crate::data::{Dataset, Inputs, Samples, Standardiser, Task};
+use crate::data::{Codes, Dataset, Inputs, Samples, Standardiser, Task};
 use crate::error::{Error, Result};
+use crate::inference::FeedbackSettings;
 use crate::learners::{Bpc, Rule};
 use crate::network::{Network, NetworkSettings};
 use crate::prediction::{Method, Predictive, Predictor};
@@ -19,6 +24,9 @@ use crate::training::{self, End, TrainingReport, TrainingSettings};
 /// A network that was stopped is kept if it has run this share of its epochs.
 const USEFUL: f64 = 0.1;
 
+/// Inputs from which on they are whitened.
+const WIDE: usize = 64;
+
 /// What one network is to be.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,14 +35,34 @@ pub struct MemberPlan {
     pub network: NetworkSettings,
     /// Passes over the data.
     pub epochs: usize,
+    /// Samples per batch; none: all of them.
+    pub batch_size: Option<usize>,
     /// Factor on the covariance of its predictions. For classes that is the temperature of its probabilities.
     pub temperature: f64,
+    /// Bins of the piecewise-linear code of each column; 0: columns as they are.
+    pub bins: usize,
+    /// How much it counts in the mixture.
+    pub weight: f64,
 }
 
 impl MemberPlan {
+    /// A network that counts like any other and whose predictions stand as they are.
+    pub fn new(network: NetworkSettings, training: &TrainingSettings, bins: usize) -> Self {
+        let TrainingSettings { epochs, batch_size, .. } = *training;
+        Self { network, epochs, batch_size, temperature: 1.0, bins, weight: 1.0 }
+    }
+
+    /// The settings of training with this plan's passes and batches.
+    pub(super) fn training(&self, settings: &TrainingSettings) -> TrainingSettings {
+        TrainingSettings { epochs: self.epochs, batch_size: self.batch_size, ..settings.clone() }
+    }
+
     /// Check every setting.
     pub fn validate(&self) -> Result<()> {
         crate::base::check::positive("member.temperature", self.temperature)?;
+        crate::base::check::positive("member.weight", self.weight)?;
+        self.batch_size
+            .map_or(Ok(()), |batch| crate::base::check::at_least_one("member.batch_size", batch))?;
         self.network.validate()
     }
 }
@@ -50,6 +78,12 @@ pub struct Member {
     pub feedback: (Vec<Mat<f64>>, u64),
     /// Factor on the covariance of its predictions.
     pub temperature: f64,
+    /// Bins of the codes it sees.
+    pub bins: usize,
+    /// How much it counts in the mixture.
+    pub weight: f64,
+    /// Samples per batch it has learned in; none: all of them.
+    pub batch_size: Option<usize>,
     /// Batches it has learned from.
     pub steps: u64,
     /// What its training did.
@@ -57,22 +91,32 @@ pub struct Member {
 }
 
 impl Member {
+    /// A network made to `plan`.
     pub(super) fn new(
         network: Network<f64>,
+        plan: &MemberPlan,
         feedback: (Vec<Mat<f64>>, u64),
-        temperature: f64,
         steps: u64,
         report: TrainingReport,
     ) -> Self {
-        let predictor = Predictor::new(network);
-        Self { predictor, single: OnceLock::new(), feedback, temperature, steps, report }
+        Self {
+            predictor: Predictor::new(network),
+            single: OnceLock::new(),
+            feedback,
+            temperature: plan.temperature,
+            bins: plan.bins,
+            weight: plan.weight,
+            batch_size: plan.batch_size,
+            steps,
+            report,
+        }
     }
 
     /// A network that has learned nothing yet.
     pub(super) fn untrained(plan: &MemberPlan, rule: &Rule, d: usize, k: usize, seed: u64) -> Result<Self> {
         let learner = start::<f64>(&plan.network, rule, d, k, seed)?;
         let feedback = learner.feedback_state();
-        Ok(Self::new(learner.into_network()?, feedback, plan.temperature, 0, TrainingReport::none()))
+        Ok(Self::new(learner.into_network()?, plan, feedback, 0, TrainingReport::none()))
     }
 
     /// The network.
@@ -91,7 +135,14 @@ impl Member {
 
     /// What it is, as a plan: to train another like it.
     pub fn plan(&self, epochs: usize) -> MemberPlan {
-        MemberPlan { network: self.network().settings().clone(), epochs, temperature: self.temperature }
+        MemberPlan {
+            network: self.network().settings().clone(),
+            epochs,
+            batch_size: self.batch_size,
+            temperature: self.temperature,
+            bins: self.bins,
+            weight: self.weight,
+        }
     }
 
     /// A learner that goes on where this network stopped.
@@ -108,6 +159,8 @@ pub(crate) struct Ensemble {
     pub(super) task: Task,
     pub(super) input_scaling: Standardiser,
     pub(super) target_scaling: Standardiser,
+    /// Codes of the columns, by their number of bins.
+    pub(super) codes: BTreeMap<usize, Codes>,
     pub(super) members: Vec<Member>,
 }
 
@@ -122,18 +175,55 @@ impl Ensemble {
                 InputScaling::Whole => inputs.whole_scaling(weights)?,
             },
             target_scaling: samples.targets().scaling(weights)?,
+            codes: BTreeMap::new(),
             members: Vec::new(),
         })
     }
 
+    /// Make the codes that these plans ask for, where they are not there yet.
+    pub(super) fn add_codes(&mut self, samples: &Samples<'_>, plans: &[MemberPlan]) {
+        for plan in plans.iter().filter(|plan| plan.bins > 0) {
+            let codes = || Codes::fit(samples.inputs(), samples.weights(), plan.bins);
+            self.codes.entry(plan.bins).or_insert_with(codes);
+        }
+    }
+
+    /// Leave out the codes that no network sees.
+    pub(super) fn forget_unused_codes(&mut self) {
+        self.codes.retain(|&bins, _| self.members.iter().any(|member| member.bins == bins));
+    }
+
+    /// Inputs of a network that sees codes of so many bins.
+    pub(super) fn width(&self, bins: usize) -> usize {
+        self.input_scaling.dim() + self.codes.get(&bins).map_or(0, Codes::width)
+    }
+
+    /// Inputs as a network sees them, sample after sample.
+    fn encode<T: Real>(&self, inputs: Inputs<'_>, bins: usize) -> Result<Vec<T>> {
+        match self.codes.get(&bins) {
+            Some(codes) => Ok(codes.encode(inputs, &self.input_scaling)),
+            None => inputs.standardised(&self.input_scaling),
+        }
+    }
+
     /// Standardise samples, once for all networks that learn from them.
-    pub(super) fn standardise<T: Real>(&self, samples: &Samples<'_>) -> Result<Standardised<T>> {
+    pub(super) fn standardise<T: Real>(&self, samples: &Samples<'_>, bins: usize) -> Result<Standardised<T>> {
         Ok(Standardised {
-            inputs: samples.inputs().standardised(&self.input_scaling)?,
+            inputs: self.encode(samples.inputs(), bins)?,
             targets: samples.targets().standardised(&self.target_scaling)?,
             weights: samples.weights().map(<[f64]>::to_vec),
-            widths: (self.input_scaling.dim(), self.target_scaling.dim()),
+            widths: (self.width(bins), self.target_scaling.dim()),
         })
+    }
+
+    /// The same for all the codes that are seen.
+    pub(super) fn standardise_all<T: Real>(
+        &self,
+        samples: &Samples<'_>,
+        bins: impl Iterator<Item = usize>,
+    ) -> Result<BTreeMap<usize, Standardised<T>>> {
+        let bins: BTreeSet<usize> = bins.collect();
+        bins.into_iter().map(|bins| Ok((bins, self.standardise(samples, bins)?))).collect()
     }
 
     /// Train a network per plan on these samples, in parallel: from where they are, or from the start if there are
@@ -145,9 +235,10 @@ impl Ensemble {
         settings: &ModelSettings,
         work: &Work<'_>,
     ) -> Result<()> {
+        self.add_codes(samples, plans);
         let members = match settings.precision {
-            Precision::F64 => self.trained(&self.standardise::<f64>(samples)?, plans, settings, work)?,
-            Precision::F32 => self.trained(&self.standardise::<f32>(samples)?, plans, settings, work)?,
+            Precision::F64 => self.trained::<f64>(samples, plans, settings, work)?,
+            Precision::F32 => self.trained::<f32>(samples, plans, settings, work)?,
         };
         self.members = members.into_iter().flatten().collect();
         if self.members.is_empty() { Err(Error::Interrupted) } else { Ok(()) }
@@ -155,12 +246,12 @@ impl Ensemble {
 
     fn trained<T: Real>(
         &self,
-        samples: &Standardised<T>,
+        samples: &Samples<'_>,
         plans: &[MemberPlan],
         settings: &ModelSettings,
         work: &Work<'_>,
     ) -> Result<Vec<Option<Member>>> {
-        let data = samples.view()?;
+        let standardised = self.standardise_all::<T>(samples, plans.iter().map(|plan| plan.bins))?;
         plans
             .par_iter()
             .enumerate()
@@ -169,47 +260,91 @@ impl Ensemble {
                     return Ok(None);
                 }
                 let seed = member_seed(settings.training.seed, m);
-                let learner = match self.members.get(m) {
-                    Some(member) => member.learner(&settings.rule)?,
-                    None => start(&plan.network, &settings.rule, samples.widths.0, samples.widths.1, seed)?,
-                };
-                let training = TrainingSettings { epochs: plan.epochs, seed, ..settings.training.clone() };
-                train_network(learner, plan.temperature, &data, &training, work)
+                train_member(plan, self.members.get(m), &standardised[&plan.bins], settings, seed, work)
             })
             .collect()
     }
 
-    /// The mixture of all networks, in the units of the data.
+    /// The mixture of all networks, in the units of the data; `change` is what calibration makes of each member's word.
     pub(super) fn predict(
         &self,
         inputs: Inputs<'_>,
         method: Method,
         precision: Precision,
+        change: &dyn Fn(Predictive) -> Predictive,
     ) -> Result<Predictive> {
         method.validate()?;
-        let members = match precision {
-            Precision::F64 => {
-                let packed = inputs.standardised::<f64>(&self.input_scaling)?;
-                let input = columns(&packed, self.input_scaling.dim());
-                let one = |member: &Member| member.predictor.predict_unchecked(input, method);
-                self.members.iter().map(one).collect::<Result<Vec<_>>>()?
+        let mut members: Vec<Option<Predictive>> = vec![None; self.members.len()];
+        let bins: BTreeSet<usize> = self.members.iter().map(|member| member.bins).collect();
+        for bins in bins {
+            let width = self.width(bins);
+            let those = self.members.iter().zip(&mut members).filter(|(member, _)| member.bins == bins);
+            match precision {
+                Precision::F64 => {
+                    let packed = self.encode::<f64>(inputs, bins)?;
+                    for (member, to) in those {
+                        let input = columns(&packed, width);
+                        *to = Some(member.predictor.predict_unchecked(input, method)?);
+                    }
+                }
+                Precision::F32 => {
+                    let packed = self.encode::<f32>(inputs, bins)?;
+                    for (member, to) in those {
+                        let input = columns(&packed, width);
+                        *to = Some(member.in_single_precision()?.predict_unchecked(input, method)?);
+                    }
+                }
             }
-            Precision::F32 => {
-                let packed = inputs.standardised::<f32>(&self.input_scaling)?;
-                let input = columns(&packed, self.input_scaling.dim());
-                let one = |member: &Member| member.in_single_precision()?.predict_unchecked(input, method);
-                self.members.iter().map(one).collect::<Result<Vec<_>>>()?
-            }
-        };
-        let tempered = self.members.iter().zip(members).map(|(member, predictive)| {
-            if member.temperature == 1.0 { predictive } else { predictive.tempered(member.temperature) }
+        }
+        let tempered = self.members.iter().zip(members.into_iter().flatten()).map(|(member, predictive)| {
+            let own = member.temperature == 1.0;
+            (member.weight, change(if own { predictive } else { predictive.tempered(member.temperature) }))
         });
-        let mixture = Predictive::mixture(tempered.collect())?;
+        let mixture = Predictive::weighted_mixture(tempered.collect())?;
         match self.task {
             Task::Regression => mixture.unscale(&self.target_scaling.offset, &self.target_scaling.scale),
             Task::Classification { .. } => Ok(mixture),
         }
     }
+}
+
+/// Train one network on samples as it sees them, from where `member` is or from the start.
+pub(super) fn train_member<T: Real>(
+    plan: &MemberPlan,
+    member: Option<&Member>,
+    samples: &Standardised<T>,
+    settings: &ModelSettings,
+    seed: u64,
+    work: &Work<'_>,
+) -> Result<Option<Member>> {
+    let rule = rule_of(samples.widths.0, &settings.rule);
+    let learner = match member {
+        Some(member) => member.learner(&rule)?,
+        None => start(&plan.network, &rule, samples.widths.0, samples.widths.1, seed)?,
+    };
+    let training = TrainingSettings { seed, ..plan.training(&settings.training) };
+    train_network(learner, plan, &samples.view()?, &training, work)
+}
+
+/// The rule for a network of so many inputs: many are whitened before training, which costs a copy of them, so that
+/// their precision need not be factored again and again.
+fn rule_of(width: usize, rule: &Rule) -> Rule {
+    match rule {
+        Rule::Feedback(own) if width >= WIDE => {
+            Rule::Feedback(FeedbackSettings { whiten_input: true, ..own.clone() })
+        }
+        _ => rule.clone(),
+    }
+}
+
+/// What a network trained in this precision predicts for samples as it sees them.
+pub(super) fn predict_member<T: Real>(
+    member: &Member,
+    samples: &Standardised<T>,
+    method: Method,
+) -> Result<Predictive> {
+    let predictor = Predictor::<T>::new(member.network().to_precision()?);
+    predictor.predict_unchecked(columns(&samples.inputs, samples.widths.0), method)
 }
 
 /// Samples as networks see them.
@@ -222,6 +357,30 @@ pub(super) struct Standardised<T> {
 }
 
 impl<T: Real> Standardised<T> {
+    /// The samples with these numbers, copied.
+    pub(super) fn select(&self, samples: &[usize]) -> Self {
+        let pick = |values: &[T], d: usize| -> Vec<T> {
+            samples.iter().flat_map(|&j| &values[j * d..(j + 1) * d]).copied().collect()
+        };
+        Self {
+            inputs: pick(&self.inputs, self.widths.0),
+            targets: pick(&self.targets, self.widths.1),
+            weights: self.weights.as_ref().map(|weights| samples.iter().map(|&j| weights[j]).collect()),
+            widths: self.widths,
+        }
+    }
+
+    /// Targets in double precision, sample after sample.
+    pub(super) fn targets(&self) -> impl Iterator<Item = f64> + '_ {
+        self.targets.iter().map(|y| y.as_f64())
+    }
+
+    /// Weights of the samples.
+    pub(super) fn weights(&self) -> impl Iterator<Item = f64> + '_ {
+        (0..self.targets.len() / self.widths.1.max(1))
+            .map(|j| self.weights.as_ref().map_or(1.0, |weights| weights[j]))
+    }
+
     pub(super) fn view(&self) -> Result<Dataset<'_, T>> {
         let data = Dataset::new(columns(&self.inputs, self.widths.0), columns(&self.targets, self.widths.1))?;
         self.weights.as_ref().map_or(Ok(data), |weights| data.with_weights(weights))
@@ -242,7 +401,7 @@ fn start<T: Real>(network: &NetworkSettings, rule: &Rule, d: usize, k: usize, se
 /// Train one network; none if it was stopped too early to be of use.
 fn train_network<T: Real>(
     mut learner: Bpc<T>,
-    temperature: f64,
+    plan: &MemberPlan,
     data: &Dataset<'_, T>,
     training: &TrainingSettings,
     work: &Work<'_>,
@@ -262,7 +421,7 @@ fn train_network<T: Real>(
     }
     let feedback = learner.feedback_state();
     let network = learner.into_network()?.to_precision()?;
-    Ok(Some(Member::new(network, feedback, temperature, report.steps, report)))
+    Ok(Some(Member::new(network, plan, feedback, report.steps, report)))
 }
 
 fn planned_steps(training: &TrainingSettings, n: usize) -> u64 {
@@ -277,19 +436,20 @@ pub(super) fn training_cost(
     (d, k): (usize, usize),
     n: usize,
 ) -> u64 {
-    let training = TrainingSettings { epochs: plan.epochs, ..training.clone() };
+    let training = plan.training(training);
     let batch = training.batch_size.unwrap_or(n).clamp(1, n);
     planned_steps(&training, n) * step_cost(&plan.network, d, k, batch)
 }
 
-/// The same of training all of these on the samples.
+/// The same of training all of these on `n` samples.
 pub(super) fn all_training_cost(
     plans: &[MemberPlan],
     settings: &ModelSettings,
-    samples: &Samples<'_>,
+    ensemble: &Ensemble,
+    n: usize,
 ) -> u64 {
-    let widths = (samples.n_features(), samples.n_outputs());
-    plans.iter().map(|plan| training_cost(plan, &settings.training, widths, samples.n_samples())).sum()
+    let widths = |plan: &MemberPlan| (ensemble.width(plan.bins), ensemble.target_scaling.dim());
+    plans.iter().map(|plan| training_cost(plan, &settings.training, widths(plan), n)).sum()
 }
 
 /// Seeds of members are far apart, so that neighbouring seeds of a user share no member.

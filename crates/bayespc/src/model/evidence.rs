@@ -29,9 +29,11 @@ impl Model {
         let n = samples.n_samples();
         let energy = |start: usize, end: usize| -> Result<Option<Energies>> {
             let Some(chunk) = samples.span(start, end - start) else { return Ok(None) };
-            let standardised = self.ensemble.standardise::<f64>(&chunk)?;
-            let data = standardised.view()?;
-            let one = |member: &Member| learning::free_energy(member.network(), &data);
+            let bins = self.members().iter().map(|member| member.bins);
+            let standardised = self.ensemble.standardise_all::<f64>(&chunk, bins)?;
+            let one = |member: &Member| {
+                learning::free_energy(member.network(), &standardised[&member.bins].view()?)
+            };
             self.members().iter().map(one).collect::<Result<_>>().map(Some)
         };
         let length = n.div_ceil(SPANS).max(CHUNK);

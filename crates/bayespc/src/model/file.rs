@@ -13,16 +13,17 @@ use serde::{Deserialize, Serialize};
 use super::calibration::Calibrated;
 use super::ensemble::{Ensemble, Member, MemberPlan};
 use super::model::Model;
-use super::selection::Candidate;
+use super::selection::{Candidate, HeldOutScores};
 use super::settings::ModelSettings;
-use crate::data::{Standardiser, Task};
+use super::spread::Spread;
+use crate::data::{Codes, Standardiser, Task};
 use crate::distributions::NaturalParams;
 use crate::error::{Error, ModelFileError, Result};
 use crate::network::{Layer, Network};
 use crate::training::TrainingReport;
 
 /// Version this program writes and reads.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The metadata entry.
 const KEY: &str = "bayespc";
@@ -39,6 +40,12 @@ struct Header {
     n_features: usize,
     n_targets: usize,
     n_seen: f64,
+    /// Edges of the columns' codes, by their number of bins.
+    codes: Vec<Codes>,
+    /// What out-of-fold predictions say of noise and tails.
+    spread: Option<Spread>,
+    /// How the networks predicted samples they had not seen.
+    held_out: Option<HeldOutScores>,
     members: Vec<MemberHeader>,
     candidates: Vec<Candidate>,
     warnings: Vec<String>,
@@ -78,6 +85,9 @@ impl Model {
             n_features: self.n_features(),
             n_targets: self.n_targets(),
             n_seen: self.n_seen,
+            codes: self.ensemble.codes.values().cloned().collect(),
+            spread: self.calibrated.spread,
+            held_out: self.held_out.clone(),
             members: self.members().iter().map(member).collect(),
             candidates: self.candidates.clone(),
             warnings: self.warnings.clone(),
@@ -113,7 +123,10 @@ impl Model {
         let header = read_header(bytes)?;
         let reader = Reader { file };
         let (d_in, d_out) = (header.n_features, header.n_targets);
-        let member = |(m, own): (usize, &MemberHeader)| reader.member(m, own, d_in, d_out);
+        let codes: BTreeMap<usize, Codes> =
+            header.codes.into_iter().map(|codes| (codes.bins(), codes)).collect();
+        let width = |bins: usize| d_in + codes.get(&bins).map_or(0, Codes::width);
+        let member = |(m, own): (usize, &MemberHeader)| reader.member(m, own, width(own.plan.bins), d_out);
         let members = header.members.iter().enumerate().map(member).collect::<Result<Vec<_>>>()?;
         let scores = |i: usize| reader.values(&format!("conformal.{i}"), &[header.conformal]);
         let conformal = if header.conformal == 0 { 0 } else { d_out };
@@ -121,15 +134,18 @@ impl Model {
             calibrated: Calibrated {
                 temperature: header.calibrated_temperature,
                 scores: (0..conformal).map(scores).collect::<Result<_>>()?,
+                spread: header.spread,
             },
             ensemble: Ensemble {
                 task: header.task,
                 input_scaling: reader.scaling("input", d_in)?,
                 target_scaling: reader.scaling("target", d_out)?,
+                codes,
                 members,
             },
             settings: header.settings,
             candidates: header.candidates,
+            held_out: header.held_out,
             warnings: header.warnings,
             interrupted: header.interrupted,
             n_seen: header.n_seen,
@@ -153,6 +169,13 @@ fn read_header(bytes: &[u8]) -> Result<Header> {
     header.settings.validate()?;
     header.members.iter().try_for_each(|member| member.plan.validate())?;
     crate::base::check::positive("calibrated_temperature", header.calibrated_temperature)?;
+    header.codes.iter().try_for_each(|codes| codes.validate(header.n_features))?;
+    header.spread.iter().try_for_each(Spread::validate)?;
+    for bins in header.members.iter().map(|member| member.plan.bins).filter(|&bins| bins > 0) {
+        if !header.codes.iter().any(|codes| codes.bins() == bins) {
+            return Err(ModelFileError::Metadata { key: format!("{KEY}: codes of {bins} bins") }.into());
+        }
+    }
     if header.members.is_empty() || header.n_features == 0 || header.n_targets == 0 {
         return Err(ModelFileError::Metadata { key: format!("{KEY}: a size is zero") }.into());
     }
@@ -283,6 +306,6 @@ impl Reader<'_> {
         let network =
             Network::from_parts(settings, n_features, n_targets, hidden, output, header.hidden_noise);
         let feedback = (covariances, header.feedback_steps);
-        Ok(Member::new(network, feedback, header.plan.temperature, header.steps, header.report.clone()))
+        Ok(Member::new(network, &header.plan, feedback, header.steps, header.report.clone()))
     }
 }

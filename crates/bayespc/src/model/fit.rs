@@ -36,19 +36,22 @@ impl Model {
         let work = Work::new(observer);
         let parts = calibration::hold_out(&samples, settings)?;
         let train = parts.as_ref().map_or(samples, |parts| parts.train.view());
-        let choice = selection::choose(&train, settings, &work)?;
-        work.enter(Stage::Training)?;
         let mut ensemble = Ensemble::untrained(&train, settings.input_scaling)?;
-        ensemble.train(&train, &choice.members, settings, &work)?;
-
-        let mut warnings = choice.warnings;
-        warnings.extend(constant_target(&train));
+        let choice = selection::choose(&train, &mut ensemble, settings, &work)?;
+        if choice.members.is_empty() {
+            work.enter(Stage::Training)?;
+            ensemble.train(&train, &choice.plans, settings, &work)?;
+        } else {
+            ensemble.members = choice.members;
+        }
+        ensemble.forget_unused_codes();
         let mut model = Self {
             settings: settings.clone(),
             ensemble,
-            calibrated: Calibrated::default(),
+            calibrated: choice.calibrated,
             candidates: choice.candidates,
-            warnings,
+            held_out: choice.held_out,
+            warnings: constant_target(&train).into_iter().chain(few_values(&train)).collect(),
             interrupted: work.is_stopped(),
             n_seen: train.total_weight(),
             notes: BTreeMap::new(),
@@ -56,7 +59,10 @@ impl Model {
         if let Some(parts) = parts {
             let test = parts.test.view();
             let predictive = model.predict(test.inputs())?;
-            model.calibrated = calibration::calibrate(settings.calibration, &predictive, &test)?;
+            let own = calibration::calibrate(settings.calibration, &predictive, &test)?;
+            let temperature = model.calibrated.temperature * own.temperature;
+            model.calibrated =
+                Calibrated { temperature, scores: own.scores, spread: model.calibrated.spread };
         }
         Ok(model)
     }
@@ -81,6 +87,14 @@ pub(super) fn check_task(task: Task, settings: &ModelSettings) -> Result<()> {
         });
     }
     Ok(())
+}
+
+/// A warning, if a target has few evenly spaced values: its densities depend on how narrow a peak on them may be.
+fn few_values(samples: &Samples<'_>) -> Option<String> {
+    let spacing = samples.targets().spacings().into_iter().flatten().next()?;
+    Some(format!(
+        "a target has few values, {spacing} apart: log densities of such targets do not compare between methods, CRPS does"
+    ))
 }
 
 /// A warning, if a target has no spread to learn noise from.

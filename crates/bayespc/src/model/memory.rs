@@ -1,6 +1,7 @@
 //! Whether there is room for the networks, before anything is allocated.
 
 use super::settings::ModelSettings;
+use crate::data::Codes;
 use crate::error::{Error, Result};
 
 /// Matrices of the size of a layer's precisions that training holds at a time.
@@ -9,6 +10,7 @@ const COPIES: u128 = 6;
 /// An error that names the sizes if the networks cannot be held in memory.
 pub(super) fn check(settings: &ModelSettings, d_input: usize, d_output: usize) -> Result<()> {
     let hidden = &settings.network.hidden_layer_sizes;
+    let d_input = d_input.saturating_add(Codes::most(settings.bins, d_input));
     let widths = std::iter::once(d_input).chain(hidden.iter().copied());
     let above = hidden.iter().copied().chain([d_output]);
     let entries = |(below, above): (usize, usize)| {

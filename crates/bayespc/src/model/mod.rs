@@ -21,11 +21,13 @@ mod predict;
 mod refit;
 pub mod selection;
 mod settings;
+mod spread;
 mod stream;
 
 pub use calibration::Calibration;
 pub use ensemble::{Member, MemberPlan};
 pub use model::Model;
 pub use observer::{Control, Observer, Progress, Stage};
-pub use selection::SearchSettings;
+pub use selection::{HeldOutScores, SearchSettings};
 pub use settings::{InputScaling, ModelSettings};
+pub use spread::Spread;

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use super::calibration::Calibrated;
 use super::ensemble::{Ensemble, Member};
-use super::selection::Candidate;
+use super::selection::{Candidate, HeldOutScores};
 use super::settings::ModelSettings;
-use crate::data::{Standardiser, Task};
+use super::spread::Spread;
+use crate::data::{Codes, Standardiser, Task};
 use crate::error::Result;
 use crate::prediction::Method;
 use crate::training::TrainingReport;
@@ -19,6 +20,8 @@ pub struct Model {
     pub(super) calibrated: Calibrated,
     /// What the search tried.
     pub(super) candidates: Vec<Candidate>,
+    /// How the networks predicted samples they had not seen.
+    pub(super) held_out: Option<HeldOutScores>,
     /// What a user should know before trusting the model.
     pub(super) warnings: Vec<String>,
     /// Whether training was stopped before its end.
@@ -76,6 +79,21 @@ impl Model {
     /// What the search tried; empty if nothing was searched.
     pub fn candidates(&self) -> &[Candidate] {
         &self.candidates
+    }
+
+    /// How samples were predicted by those networks that had not learned from them; none if nothing was searched.
+    pub fn held_out(&self) -> Option<&HeldOutScores> {
+        self.held_out.as_ref()
+    }
+
+    /// What out-of-fold predictions have said of noise, epistemic variance and tails; none if nothing was searched.
+    pub fn spread(&self) -> Option<Spread> {
+        self.calibrated.spread
+    }
+
+    /// Codes of the columns, by their number of bins; empty where networks see columns as they are.
+    pub fn codes(&self) -> &BTreeMap<usize, Codes> {
+        &self.ensemble.codes
     }
 
     /// What a user should know before trusting the model.

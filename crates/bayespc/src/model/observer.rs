@@ -83,6 +83,12 @@ impl<'a> Work<'a> {
         self.planned.fetch_add(cost, Ordering::Relaxed);
     }
 
+    /// So much work is left, whatever was planned before.
+    pub(crate) fn replan(&self, rest: u64) {
+        self.planned.store(self.done.load(Ordering::Relaxed) + rest, Ordering::Relaxed);
+        self.report(0);
+    }
+
     /// So much work that was planned need not be done.
     pub(crate) fn skip(&self, cost: u64) {
         self.done.fetch_add(cost, Ordering::Relaxed);

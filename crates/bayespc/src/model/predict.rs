@@ -45,7 +45,8 @@ impl Model {
 
     fn predictive(&self, inputs: Inputs<'_>, method: Method) -> Result<Predictive> {
         self.check_inputs(inputs)?;
-        let mixture = self.ensemble.predict(inputs, method, self.settings.precision)?;
+        let change = |predictive| self.calibrated.spread(predictive);
+        let mixture = self.ensemble.predict(inputs, method, self.settings.precision, &change)?;
         if self.task() != Task::Regression {
             return Ok(mixture);
         }

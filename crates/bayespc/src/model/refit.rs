@@ -4,7 +4,7 @@
 //! the earlier fit is a starting point.
 
 use super::calibration::{Calibrated, Calibration};
-use super::ensemble::{Ensemble, MemberPlan};
+use super::ensemble::{Ensemble, Member, MemberPlan};
 use super::model::Model;
 use super::observer::{Observer, Stage, Work};
 use super::settings::ModelSettings;
@@ -14,7 +14,8 @@ use crate::error::{Error, Result};
 impl Model {
     /// Train this model's networks on other samples, with the scaling of the first fit. Everything but the shape,
     /// prior and head of the networks and their number may be set anew, but not to be calibrated. What was chosen for
-    /// the first fit stays chosen; its calibration, warnings and notes are forgotten.
+    /// the first fit stays chosen, and so does what its folds have said of noise; its calibration on held-out samples,
+    /// warnings and notes are forgotten.
     pub fn refit(&self, samples: &Samples<'_>, settings: &ModelSettings) -> Result<Self> {
         self.refit_watched(samples, settings, &mut ())
     }
@@ -44,16 +45,24 @@ impl Model {
         let samples = sorted.as_ref().map_or(*samples, OwnedSamples::view);
         let work = Work::new(observer);
         work.enter(Stage::Training)?;
-        let plans: Vec<MemberPlan> =
-            self.members().iter().map(|member| member.plan(settings.training.epochs)).collect();
-        work.plan(super::ensemble::all_training_cost(&plans, settings, &samples));
+        // Batches that were chosen stay, unless others are asked for.
+        let own_batches = settings.training.batch_size != self.settings.training.batch_size;
+        let plan = |member: &Member| {
+            let plan = member.plan(settings.training.epochs);
+            let batch_size = if own_batches { settings.training.batch_size } else { plan.batch_size };
+            MemberPlan { batch_size, ..plan }
+        };
+        let plans: Vec<MemberPlan> = self.members().iter().map(plan).collect();
         let mut ensemble: Ensemble = self.ensemble.clone();
+        work.plan(super::ensemble::all_training_cost(&plans, settings, &ensemble, samples.n_samples()));
         ensemble.train(&samples, &plans, settings, &work)?;
         Ok(Self {
             settings: settings.clone(),
             ensemble,
-            calibrated: Calibrated::default(),
+            // What out-of-fold predictions have said of such networks still holds.
+            calibrated: Calibrated { spread: self.calibrated.spread, ..Calibrated::default() },
             candidates: self.candidates.clone(),
+            held_out: None,
             warnings: super::fit::constant_target(&samples).into_iter().collect(),
             interrupted: work.is_stopped(),
             n_seen: samples.total_weight(),

@@ -1,7 +1,7 @@
 //! Everything that can be set about a model.
 //!
-//! [`ModelSettings::default`] is what every surface fits when nothing is said: five networks by the feedback rule, each
-//! chosen from the data. Cheaper choices have names: [`ModelSettings::fast`], [`ModelSettings::paper`].
+//! [`ModelSettings::default`] is what every surface fits when nothing is said: networks by the feedback rule, chosen
+//! from the data and trained on its folds. Cheaper choices have names: [`ModelSettings::fast`], [`ModelSettings::paper`].
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use super::calibration::Calibration;
 use super::ensemble::MemberPlan;
 use super::selection::SearchSettings;
 use crate::base::check::{at_least_one, positive};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::heads::{Categorical, HeadSettings};
 use crate::inference::{FeedbackSettings, RelaxationSettings};
 use crate::learners::Rule;
@@ -19,8 +19,11 @@ use crate::prediction::Method;
 use crate::real::Precision;
 use crate::training::TrainingSettings;
 
-/// Networks of the default ensemble: most of what more of them would bring, at a cost that is still seconds.
+/// Networks of the default ensemble, of each kind: one for each of five folds.
 const MEMBERS: usize = 5;
+
+/// Batches between two refreshes of the factors by default: hardly worse than every batch, at half the cost.
+const REFRESH_EVERY: u64 = 5;
 
 /// Everything that can be set about a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,7 +37,8 @@ pub struct ModelSettings {
     pub training: TrainingSettings,
     /// How to predict.
     pub method: Method,
-    /// Networks in the ensemble.
+    /// Networks in the ensemble. Where they are chosen from the data there are so many of each kind, one for each fold,
+    /// which it has not seen; fewer than `search.folds` are trained on all samples instead.
     pub members: usize,
     /// What to choose from the data, for each network of its own.
     pub search: SearchSettings,
@@ -47,6 +51,9 @@ pub struct ModelSettings {
     pub precision: Precision,
     /// How inputs are standardised.
     pub input_scaling: InputScaling,
+    /// Bins of the piecewise-linear code of each column that networks see beside it, where the search does not choose;
+    /// 0: columns as they are.
+    pub bins: usize,
 }
 
 /// How inputs are standardised.
@@ -71,7 +78,10 @@ impl ModelSettings {
     pub fn fast() -> Self {
         Self {
             network: NetworkSettings::default(),
-            rule: Rule::default(),
+            rule: Rule::Feedback(FeedbackSettings {
+                refresh_every: REFRESH_EVERY,
+                ..FeedbackSettings::default()
+            }),
             training: TrainingSettings::default(),
             method: Method::default(),
             members: 1,
@@ -80,6 +90,7 @@ impl ModelSettings {
             calibration: Calibration::None,
             precision: Precision::default(),
             input_scaling: InputScaling::default(),
+            bins: 0,
         }
     }
 
@@ -126,14 +137,15 @@ impl ModelSettings {
         self.training.validate()?;
         self.method.validate()?;
         self.search.validate()?;
+        if self.input_scaling == InputScaling::Whole && self.bins > 0 {
+            return Err(Error::Conflict { first: "bins", second: "input_scaling = whole" });
+        }
         at_least_one("members", self.members)?;
         positive("temperature", self.temperature)
     }
 
     /// Networks as the settings have them, where nothing is chosen from the data.
     pub(super) fn plans(&self) -> Vec<MemberPlan> {
-        let plan =
-            MemberPlan { network: self.network.clone(), epochs: self.training.epochs, temperature: 1.0 };
-        vec![plan; self.members]
+        vec![MemberPlan::new(self.network.clone(), &self.training, self.bins); self.members]
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use super::calibration::{Calibrated, Calibration};
-use super::ensemble::{Ensemble, Member, member_seed};
+use super::ensemble::{Ensemble, Member, MemberPlan, member_seed};
 use super::fit::check_task;
 use super::memory;
 use super::model::Model;
@@ -32,15 +32,19 @@ impl Model {
         }
         memory::check(settings, samples.n_features(), samples.n_outputs())?;
         let mut ensemble = Ensemble::untrained(samples, settings.input_scaling)?;
-        let (d, k) = (ensemble.input_scaling.dim(), ensemble.target_scaling.dim());
-        let member =
-            |(m, plan)| Member::untrained(plan, &settings.rule, d, k, member_seed(settings.training.seed, m));
-        ensemble.members = settings.plans().iter().enumerate().map(member).collect::<Result<_>>()?;
+        let plans = settings.plans();
+        ensemble.add_codes(samples, &plans);
+        let member = |(m, plan): (usize, &MemberPlan)| {
+            let (d, k) = (ensemble.width(plan.bins), ensemble.target_scaling.dim());
+            Member::untrained(plan, &settings.rule, d, k, member_seed(settings.training.seed, m))
+        };
+        ensemble.members = plans.iter().enumerate().map(member).collect::<Result<_>>()?;
         Ok(Self {
             settings: settings.clone(),
             ensemble,
             calibrated: Calibrated::default(),
             candidates: Vec::new(),
+            held_out: None,
             warnings: Vec::new(),
             interrupted: false,
             n_seen: 0.0,
@@ -81,9 +85,10 @@ impl Model {
     }
 
     fn streamed<T: Real>(&self, samples: &Samples<'_>, n_seen: f64) -> Result<Vec<Member>> {
-        let standardised = self.ensemble.standardise::<T>(samples)?;
-        let data = standardised.view()?;
-        self.members().par_iter().map(|member| self.learn_on(member, &data, n_seen)).collect()
+        let bins = self.members().iter().map(|member| member.bins);
+        let standardised = self.ensemble.standardise_all::<T>(samples, bins)?;
+        let learn = |member: &Member| self.learn_on(member, &standardised[&member.bins].view()?, n_seen);
+        self.members().par_iter().map(learn).collect()
     }
 
     fn learn_on<T: Real>(&self, member: &Member, data: &Dataset<'_, T>, n_seen: f64) -> Result<Member> {
@@ -96,6 +101,7 @@ impl Model {
         if matches!(rule, Rule::Feedback(_)) {
             learning::settle_stream(&mut network, data, &earlier, data.total_weight() / n_seen)?;
         }
-        Ok(Member::new(network.to_precision()?, feedback, member.temperature, steps, member.report.clone()))
+        let plan = member.plan(member.report.epochs);
+        Ok(Member::new(network.to_precision()?, &plan, feedback, steps, member.report.clone()))
     }
 }

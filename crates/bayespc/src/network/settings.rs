@@ -67,13 +67,10 @@ impl NetworkSettings {
 pub struct PriorSettings {
     /// V⁰ = `var` · I: how large weights may be, relative to the layer's noise. The one setting that
     /// matters: too wide overfits, too narrow underfits.
-    #[serde(alias = "col_var")]
     pub var: f64,
     /// V⁰ of the first layer, if it differs.
-    #[serde(alias = "input_col_var")]
     pub input_layer_var: Option<f64>,
     /// V⁰ of the output layer, if it differs.
-    #[serde(alias = "output_col_var")]
     pub output_layer_var: Option<f64>,
     /// Ψ⁰ = `scale` · I.
     pub scale: f64,

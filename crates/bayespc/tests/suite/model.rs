@@ -106,13 +106,19 @@ fn a_network_that_is_stopped_is_kept_once_it_has_learned_a_tenth_of_its_epochs()
 fn networks_of_an_ensemble_differ_and_each_has_free_energies_of_its_own() {
     let (x, y) = table(150, 1.0, 0.5, 4);
     let model = Model::fit(&samples(&x, &y), &short()).unwrap();
-    assert_eq!(model.members().len(), 5);
+    // Ten of each kind, one for each fold.
+    let n = model.members().len();
+    assert!(n.is_multiple_of(10) && (10..=40).contains(&n), "{n}");
     let energies = model.free_energy(&samples(&x, &y)).unwrap();
     for (member, energies) in model.members().iter().zip(&energies) {
         assert_eq!(energies.len(), member.network().layers().count());
     }
     let picked: usize = model.candidates().iter().map(|candidate| candidate.members).sum();
-    assert_eq!(picked, 5);
+    assert_eq!(picked, n);
+    // Each learned from other samples: no two are equal.
+    let means: Vec<Mat<f64>> =
+        model.members().iter().map(|m| m.network().layers().next().unwrap().mean().to_owned()).collect();
+    assert!((1..n).all(|m| (0..m).all(|k| means[m] != means[k])));
     // The exact linear model is always among the candidates.
     assert!(model.candidates().iter().any(|candidate| candidate.hidden_layer_sizes.is_empty()));
 }
@@ -318,4 +324,70 @@ fn the_same_seed_makes_the_same_choice() {
     let (x, y) = table(100, 1.0, 0.3, 18);
     let fit = || Model::fit(&samples(&x, &y), &short()).unwrap().to_bytes().unwrap();
     assert_eq!(fit(), fit());
+}
+
+#[test]
+fn an_interruption_after_two_folds_keeps_their_networks() {
+    let (x, y) = table(200, 1.0, 0.3, 19);
+    let mut in_training = 0;
+    // Long enough in the last stage for a third fold of some kinds.
+    let stop = move |progress: &Progress| {
+        in_training += usize::from(progress.stage == Stage::Training);
+        in_training > 20
+    };
+    let mut listener = Listener { heard: Vec::new(), stop };
+    let model = Model::fit_watched(&samples(&x, &y), &short(), &mut listener).unwrap();
+    assert!(model.was_interrupted());
+    let n = model.members().len();
+    assert!((2..40).contains(&n), "{n}");
+    assert!(model.spread().is_some() && model.predict(&x).unwrap().std().norm_max().is_finite());
+}
+
+#[test]
+fn folds_tell_how_good_a_model_is_before_anything_else_does() {
+    let (x, y) = table(400, 1.0, 0.5, 20);
+    let model = Model::fit(&samples(&x, &y), &ModelSettings::default()).unwrap();
+    let told = model.held_out().unwrap();
+    let (new, truth) = table(4000, 1.0, 0.5, 21);
+    let predictive = model.predict(&new).unwrap();
+    let density = bayespc::metrics::log_predictive_density(&predictive, truth.as_ref()).unwrap();
+    let error = bayespc::metrics::rmse(predictive.mean().as_ref(), truth.as_ref()).unwrap();
+    // 400 samples tell the error of the noise to 4 %; all networks together are a little better than each.
+    assert!(error < 1.08 * told.rmse[0] && error > 0.85 * told.rmse[0], "{error} {told:?}");
+    assert!((density - told.log_density).abs() < 0.15, "{density} {told:?}");
+    let covered = bayespc::metrics::interval_coverage(&predictive, truth.as_ref(), 0.9).unwrap();
+    assert!((0.86..0.95).contains(&covered), "{covered}");
+    assert!((error - 0.5).abs() < 0.06, "{error}");
+}
+
+#[test]
+fn few_networks_are_trained_on_all_samples_and_speak_of_the_same_noise() {
+    let (x, y) = table(150, 1.0, 0.5, 22);
+    let settings = ModelSettings { members: 2, ..short() };
+    let model = Model::fit(&samples(&x, &y), &settings).unwrap();
+    assert_eq!(model.members().len(), 2);
+    assert!(model.spread().is_some());
+    assert_eq!(model.candidates().iter().map(|c| c.members).sum::<usize>(), 2);
+    // Asked for more, there are twice as many of each kind, since the samples are few.
+    let model = Model::fit(&samples(&x, &y), &ModelSettings { members: 10, ..short() }).unwrap();
+    assert_eq!(model.members().len() % 20, 0);
+}
+
+#[test]
+fn codes_survive_the_file_and_extrapolate_as_lines() {
+    let (x, y) = table(300, 1.0, 0.2, 23);
+    let mut settings = short();
+    settings.search.bins = vec![8];
+    settings.search.linear_vars = Vec::new();
+    let model = Model::fit(&samples(&x, &y), &settings).unwrap();
+    assert_eq!(model.codes().keys().copied().collect::<Vec<_>>(), [8]);
+    assert!(model.members().iter().all(|member| member.bins == 8));
+    let loaded = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    let far = Mat::from_fn(3, 4, |i, j| if i == 0 { 2.0 + 20.0 * j as f64 } else { 0.1 });
+    let predictive = loaded.predict(&far).unwrap();
+    assert_eq!(predictive.mean(), model.predict(&far).unwrap().mean());
+    // Beyond the data the mean is a line up to what silu networks bend, and less and less is known.
+    let std = predictive.std();
+    assert!((1..4).all(|j| std[(0, j)] > std[(0, j - 1)]), "{std:?}");
+    assert!(std[(0, 3)] > 3.0 * std[(0, 0)], "{std:?}");
 }

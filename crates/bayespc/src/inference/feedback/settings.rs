@@ -25,7 +25,8 @@ pub struct FeedbackSettings {
     /// k: batches between two refreshes of the hidden layers' V_l and A_l⁻¹. At 1 every step is exact.
     pub refresh_every: u64,
     /// Learn the first layer in coordinates where its column precision, known from all the data beforehand, is
-    /// the identity: for wide inputs, and for data that are all there. A stream does not use it.
+    /// the identity: for wide inputs, and for data that are all there. A stream does not use it; a model does by itself
+    /// from 64 inputs on.
     pub whiten_input: bool,
 }
 

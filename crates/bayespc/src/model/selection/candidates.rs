@@ -1,55 +1,94 @@
-//! What is tried: every combination of prior, activation and head to begin with, then what lies beyond the edge, then
-//! wider layers of what did best.
+//! What is tried: codes, priors and heads to begin with, then what lies around the best of them.
 
-use super::settings::SearchSettings;
 use crate::data::Task;
 use crate::heads::{Categorical, HeadSettings, VarianceNode};
 use crate::learners::Rule;
 use crate::model::ensemble::MemberPlan;
-use crate::model::settings::ModelSettings;
+use crate::model::settings::{InputScaling, ModelSettings};
 use crate::network::NetworkSettings;
+use crate::training::TrainingSettings;
 
-/// Factor between values of V⁰ beyond the edge, and the range it stays in.
-const STEP: f64 = 10.0;
+/// Factor between values of V⁰ around the best, and the range it stays in.
+const STEP: f64 = 3.0;
 const RANGE: (f64, f64) = (1e-3, 1e3);
 
+/// Codes are so many times finer where a bin of them still has so many samples.
+const FINER: usize = 3;
+const BIN_SAMPLES: usize = 100;
+
+/// Fewer samples than this ask for no more passes.
+const FEWEST: usize = 700;
+
+/// Samples of the largest batch.
+const LARGEST: usize = 512;
+
 /// The first candidates.
-pub(super) fn first(task: Task, settings: &ModelSettings) -> Vec<MemberPlan> {
+pub(super) fn first(task: Task, n: usize, settings: &ModelSettings) -> Vec<MemberPlan> {
     let (search, own) = (&settings.search, &settings.network);
-    let activations = or_own(&search.activations, own.activation);
-    let prior_vars = or_own(&search.prior_vars, own.prior.var);
+    let activation = search.activations.first().copied().unwrap_or(own.activation);
     let mut plans = Vec::new();
     for head in heads(task, settings) {
-        for &activation in &activations {
-            for &var in &prior_vars {
+        for bins in all_bins(n, settings) {
+            let vars = if bins == 0 || search.prior_vars.is_empty() {
+                &search.prior_vars
+            } else {
+                &search.code_vars
+            };
+            for var in or_own(vars, own.prior.var) {
                 let mut network = NetworkSettings { activation, head: head.clone(), ..own.clone() };
                 network.prior.var = var;
-                plans.push(plan(network, settings.training.epochs));
-            }
-            if own.hidden_layer_sizes.is_empty() {
-                // Without hidden layers there is nothing to activate.
-                break;
+                plans.push(MemberPlan::new(network, &training(1.0, n, settings), bins));
             }
         }
     }
-    plans.extend(linear(settings));
+    plans.extend(linear(n, settings));
     plans
 }
 
-/// The exact linear models: one conjugate layer, one pass.
-pub(super) fn linear(settings: &ModelSettings) -> Vec<MemberPlan> {
+/// The exact linear models: one conjugate layer, one pass; of columns as they are, and of their codes.
+pub(super) fn linear(n: usize, settings: &ModelSettings) -> Vec<MemberPlan> {
     let own = &settings.network;
     let exact = matches!(settings.rule, Rule::Feedback(_)) && own.head == HeadSettings::default();
     let by_hand = own.hidden_layer_sizes != NetworkSettings::default().hidden_layer_sizes;
     if !exact || by_hand || settings.search.prior_vars.is_empty() {
         return Vec::new();
     }
-    let one = |&var: &f64| {
+    let one = |bins: usize, var: f64| {
         let mut network = NetworkSettings { hidden_layer_sizes: Vec::new(), ..own.clone() };
         network.prior.var = var;
-        plan(network, 1)
+        MemberPlan { epochs: 1, ..MemberPlan::new(network, &settings.training, bins) }
     };
-    settings.search.linear_vars.iter().map(one).collect()
+    let vars = &settings.search.linear_vars;
+    all_bins(n, settings).into_iter().flat_map(|bins| vars.iter().map(move |&var| one(bins, var))).collect()
+}
+
+/// Bins to try. Where columns share one scale, as pixels do, they have no codes.
+fn all_bins(n: usize, settings: &ModelSettings) -> Vec<usize> {
+    let fine = |bins: usize| if n >= FINER * BIN_SAMPLES * bins { FINER * bins } else { bins };
+    match settings.input_scaling {
+        InputScaling::Features if settings.search.bins.is_empty() => vec![settings.bins],
+        InputScaling::Features => settings.search.bins.iter().map(|&bins| fine(bins)).collect(),
+        InputScaling::Whole => vec![0],
+    }
+}
+
+/// Passes and batches of a network wider than the settings' by a factor. More samples are worth more steps, but not each
+/// as much as the last, and steps of larger batches are better and cheaper for a sample.
+fn training(wider: f64, n: usize, settings: &ModelSettings) -> TrainingSettings {
+    let (search, own, default) = (&settings.search, &settings.training, TrainingSettings::default());
+    let epochs = if own.epochs == default.epochs {
+        let passes = search.epochs as f64 * (1000.0 / n.max(FEWEST) as f64).sqrt() / wider;
+        (passes.round() as usize).clamp(1, own.epochs)
+    } else {
+        own.epochs
+    };
+    let batch_size = if own.batch_size == default.batch_size {
+        let root = (search.batch_root * (n as f64).sqrt()).log2().floor().exp2() as usize;
+        own.batch_size.map(|least| root.clamp(least, LARGEST))
+    } else {
+        own.batch_size
+    };
+    TrainingSettings { epochs, batch_size, ..own.clone() }
 }
 
 /// The head of the settings, and the other one for this task.
@@ -65,49 +104,63 @@ fn heads(task: Task, settings: &ModelSettings) -> Vec<HeadSettings> {
     heads
 }
 
-/// The next value of V⁰ for the kind of candidate `best`, if it lies at the edge of what was tried of its kind.
-pub(super) fn beyond(best: &MemberPlan, tried: &[MemberPlan], search: &SearchSettings) -> Option<MemberPlan> {
-    if search.prior_vars.len() < 2 || best.network.hidden_layer_sizes.is_empty() {
-        return None;
+/// What lies around `best` and was not tried yet: the next values of V⁰, other activations, wider layers, finer codes.
+pub(super) fn around(
+    best: &MemberPlan,
+    tried: &[&MemberPlan],
+    n: usize,
+    settings: &ModelSettings,
+) -> Vec<MemberPlan> {
+    let search = &settings.search;
+    let mut plans: Vec<MemberPlan> = Vec::new();
+    if search.prior_vars.len() > 1 {
+        plans.extend([best.network.prior.var / STEP, best.network.prior.var * STEP].into_iter().filter_map(
+            |var| {
+                let mut plan = best.clone();
+                plan.network.prior.var = var;
+                let near = |other: &&MemberPlan| {
+                    same_kind(other, &plan) && (other.network.prior.var / var).ln().abs() < 0.5 * STEP.ln()
+                };
+                ((RANGE.0..=RANGE.1).contains(&var) && !tried.iter().any(near)).then_some(plan)
+            },
+        ));
     }
-    let var = best.network.prior.var;
-    let of_kind = tried.iter().filter(|plan| same_kind(plan, best)).map(|plan| plan.network.prior.var);
-    let (low, high) = of_kind.fold((var, var), |(low, high), v| (low.min(v), high.max(v)));
-    let next = if var <= low { var / STEP } else { var * STEP };
-    if (var > low && var < high) || next < RANGE.0 || next > RANGE.1 {
-        return None;
+    if !best.network.hidden_layer_sizes.is_empty() {
+        plans.extend(search.activations.iter().map(|&activation| {
+            let mut plan = best.clone();
+            plan.network.activation = activation;
+            plan
+        }));
+        if may_widen(n, settings) {
+            plans.extend(search.widths.iter().map(|&factor| wider(best, factor, n, settings)));
+        }
     }
-    let mut plan = best.clone();
-    plan.network.prior.var = next;
-    Some(plan)
+    plans.retain(|plan| tried.iter().all(|other| *other != plan));
+    plans
 }
 
 /// Alike in everything but V⁰.
-pub(super) fn same_kind(a: &MemberPlan, b: &MemberPlan) -> bool {
+fn same_kind(a: &MemberPlan, b: &MemberPlan) -> bool {
     let shape = |plan: &MemberPlan| {
         let network = &plan.network;
-        (network.hidden_layer_sizes.clone(), network.activation, network.head.clone())
+        (plan.bins, network.hidden_layer_sizes.clone(), network.activation, network.head.clone())
     };
     shape(a) == shape(b)
 }
 
-/// The same with layers wider by a factor; none for a network without hidden layers.
-pub(super) fn wider(plan: &MemberPlan, factor: f64) -> Option<MemberPlan> {
+/// The same with layers wider by a factor.
+fn wider(plan: &MemberPlan, factor: f64, n: usize, settings: &ModelSettings) -> MemberPlan {
     let mut plan = plan.clone();
     for width in &mut plan.network.hidden_layer_sizes {
         *width = ((*width as f64 * factor).round() as usize).max(1);
     }
-    (!plan.network.hidden_layer_sizes.is_empty()).then_some(plan)
+    MemberPlan { epochs: training(factor.max(1.0), n, settings).epochs, ..plan }
 }
 
 /// Whether the settings leave the widths to the search.
-pub(super) fn may_widen(samples: usize, settings: &ModelSettings) -> bool {
+fn may_widen(n: usize, settings: &ModelSettings) -> bool {
     let own = &settings.network.hidden_layer_sizes;
-    samples >= settings.search.widths_from && *own == NetworkSettings::default().hidden_layer_sizes
-}
-
-fn plan(network: NetworkSettings, epochs: usize) -> MemberPlan {
-    MemberPlan { network, epochs, temperature: 1.0 }
+    n >= settings.search.widths_from && *own == NetworkSettings::default().hidden_layer_sizes
 }
 
 fn or_own<T: Clone>(values: &[T], own: T) -> Vec<T> {
@@ -117,6 +170,7 @@ fn or_own<T: Clone>(values: &[T], own: T) -> Vec<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::SearchSettings;
 
     fn vars(plans: &[MemberPlan]) -> Vec<f64> {
         plans.iter().map(|plan| plan.network.prior.var).collect()
@@ -124,11 +178,11 @@ mod tests {
 
     #[test]
     fn every_combination_is_tried_and_the_linear_model_besides() {
-        let plans = first(Task::Regression, &ModelSettings::default());
+        let plans = first(Task::Regression, 100, &ModelSettings::default());
         let linear: Vec<_> = plans.iter().filter(|plan| plan.network.hidden_layer_sizes.is_empty()).collect();
-        // Two heads, two activations, three priors.
+        // Two heads, three codes, two priors.
         assert_eq!(plans.len() - linear.len(), 12);
-        assert_eq!(linear.len(), SearchSettings::default().linear_vars.len());
+        assert_eq!(linear.len(), 3 * SearchSettings::default().linear_vars.len());
         assert!(linear.iter().all(|plan| plan.epochs == 1));
     }
 
@@ -137,41 +191,58 @@ mod tests {
         let mut settings = ModelSettings::default();
         settings.network.prior.var = 7.0;
         settings.search.prior_vars.clear();
-        let plans = first(Task::Regression, &settings);
+        let plans = first(Task::Regression, 100, &settings);
         assert!(vars(&plans).iter().all(|&var| var == 7.0));
         settings = ModelSettings::default();
         settings.network.hidden_layer_sizes = vec![20];
-        let plans = first(Task::Classification { classes: 2 }, &settings);
-        assert!(plans.iter().all(|plan| plan.network.hidden_layer_sizes == [20]));
+        settings.search.bins.clear();
+        let plans = first(Task::Classification { classes: 2 }, 100, &settings);
+        assert!(
+            plans.iter().all(|plan| plan.network.hidden_layer_sizes == [20] && plan.bins == settings.bins)
+        );
         assert!(!may_widen(1000, &settings) && may_widen(1000, &ModelSettings::default()));
         assert!(!may_widen(10, &ModelSettings::default()));
     }
 
     #[test]
-    fn beyond_the_edge_comes_the_next_decade_until_the_range_ends() {
-        let search = SearchSettings::default();
-        let tried = first(Task::Regression, &ModelSettings::default());
-        let of = |var: f64| {
-            let mut plan = tried[0].clone();
-            plan.network.prior.var = var;
-            plan
-        };
-        let next = |var: f64| beyond(&of(var), &tried, &search).map(|plan| plan.network.prior.var);
-        assert!((next(0.3).unwrap() - 0.03).abs() < 1e-12);
-        assert_eq!(next(3.0), None);
-        assert!((next(30.0).unwrap() - 300.0).abs() < 1e-9);
-        assert_eq!(next(2e-3), None);
-        assert_eq!(next(500.0), None);
-        // One prior alone was meant as it is.
-        let one = SearchSettings { prior_vars: vec![0.3], ..search };
-        assert!(beyond(&of(0.3), &tried, &one).is_none());
+    fn around_the_best_lie_priors_activations_and_widths_that_were_not_tried() {
+        let settings = ModelSettings::default();
+        let mut best = first(Task::Regression, 100, &settings).remove(0);
+        best.network.prior.var = 1.0;
+        let mut low = best.clone();
+        low.network.prior.var = 0.3;
+        let tried = [&best, &low];
+        let plans = around(&best, &tried, 1000, &settings);
+        let found = vars(&plans);
+        assert_eq!(plans.len(), 3, "{plans:?}");
+        assert_eq!(found[0], 3.0);
+        assert_eq!(plans[1].network.activation, settings.search.activations[1]);
+        assert_eq!(plans[2].network.hidden_layer_sizes, [100, 100]);
+        // Nothing wider on few samples; no prior beyond the range; of a linear model its prior only.
+        assert_eq!(around(&best, &tried, 100, &settings).len(), 2);
+        best.network.prior.var = 500.0;
+        assert!(vars(&around(&best, &[&best], 100, &settings)).iter().all(|&var| var <= 500.0));
+        let linear = linear(1000, &settings).remove(2);
+        assert!(around(&linear, &[&linear], 1000, &settings).iter().all(|plan| plan.epochs == 1));
     }
 
     #[test]
-    fn wider_is_wider_by_the_factor_and_nothing_without_hidden_layers() {
-        let plan = first(Task::Regression, &ModelSettings::default()).remove(0);
-        assert_eq!(wider(&plan, 2.0).unwrap().network.hidden_layer_sizes, [100, 100]);
-        let linear = linear(&ModelSettings::default()).remove(0);
-        assert!(wider(&linear, 2.0).is_none());
+    fn long_data_get_fewer_passes_in_larger_batches_and_what_is_set_by_hand_is_kept() {
+        let mut settings = ModelSettings::default();
+        let both = |wider: f64, n: usize, settings: &ModelSettings| {
+            let training = training(wider, n, settings);
+            (training.epochs, training.batch_size)
+        };
+        assert_eq!(both(1.0, 100, &settings), (60, Some(32)));
+        assert_eq!(both(1.0, 1000, &settings), (50, Some(64)));
+        assert_eq!(both(1.0, 16_000, &settings), (13, Some(256)));
+        assert_eq!(both(2.0, 16_000, &settings), (6, Some(256)));
+        assert_eq!(both(1.0, 100_000_000, &settings), (1, Some(512)));
+        settings.training.epochs = 200;
+        settings.training.batch_size = None;
+        assert_eq!(both(2.0, 16_000, &settings), (200, None));
+        assert_eq!(all_bins(1000, &settings), [0, 8, 20]);
+        assert_eq!(all_bins(3000, &settings), [0, 24, 20]);
+        assert_eq!(all_bins(6000, &settings), [0, 24, 60]);
     }
 }

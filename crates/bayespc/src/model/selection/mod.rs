@@ -1,15 +1,18 @@
-//! Choosing the networks of an ensemble from training data: their priors, activations, noise models and widths, and the
-//! temperatures of their class probabilities.
+//! Choosing the networks of an ensemble from training data: codes, priors, activations, noise models and widths, their
+//! weights, and what noise they should speak of.
 //!
-//! The prior's variance V⁰ is the one setting that matters: too wide overfits, too narrow underfits. Candidates train on
-//! some of the samples and predict others (`race`); networks are picked one at a time for what they add to the mixture
-//! of those before (`score`); where the best lies at the edge of what was tried, more is tried (`candidates`).
+//! Candidates learn from all folds of the samples but one and predict that one (`race`). The prior's variance V⁰ matters
+//! most: too wide overfits, too narrow underfits. Kinds are picked one at a time for what they add to the mixture of
+//! those before (`score`); around the best of the first, more are tried (`candidates`). What the ensemble says of unseen
+//! samples says how much noise it should speak of (`verdict`).
 
 mod candidates;
 mod race;
 mod score;
 mod settings;
+mod verdict;
 
-pub use race::Candidate;
 pub(super) use race::choose;
+pub use score::HeldOutScores;
 pub use settings::SearchSettings;
+pub use verdict::Candidate;

@@ -1,277 +1,396 @@
-//! The race: candidates train on some samples, are judged by others, and the ensemble is picked from them.
+//! The race: candidates are compared on one fold, the better ones on two, what lies around the best joins them, and the
+//! best of all train on every fold. Their networks are the ensemble.
 //!
-//! Every candidate trains on four fifths of the samples (at most [`SearchSettings::max_rows`] of them, so that the cost
-//! is bounded) and predicts the rest, in two rounds. Where the best of a kind lies at the edge of the priors tried, the
-//! next one beyond is tried too. Then the kinds that were picked most train again with wider layers. What costs more
-//! must be clearly better: wider layers are taken if the score is higher by a standard error of the difference, for
-//! among many candidates some are better on the held-out samples by chance.
+//! A network learns from all folds but one and predicts that one, so that every sample has a prediction by a network
+//! that has not seen it. These predictions choose the kinds of networks and their weights (`score`), and say how much
+//! noise there is. Nothing is trained twice, unless there are so many samples that candidates are compared on a part of
+//! them, or fewer networks are asked for than there are folds: then networks of the kinds chosen train on all samples.
 
+use std::collections::BTreeMap;
+
+use rand::seq::SliceRandom;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
-use super::candidates::{beyond, first, linear, may_widen, same_kind, wider};
-use super::score::{HeldOut, is_clearly_better, pick, score, those};
-use crate::data::{HoldOut, OwnedSamples, Samples, Targets};
-use crate::error::Result;
-use crate::heads::HeadSettings;
+use super::candidates::{around, first, linear};
+use super::score::{HeldOut, HeldOutFolds, HeldOutScores, complements, score};
+use super::verdict::Candidate;
+use crate::base::random::stream;
+use crate::data::{Samples, Task, folds, slices};
+use crate::error::{Error, Result};
 use crate::learning;
-use crate::model::calibration::Calibration;
-use crate::model::ensemble::{Ensemble, MemberPlan, all_training_cost};
+use crate::model::calibration::Calibrated;
+use crate::model::ensemble::{
+    Ensemble, Member, MemberPlan, Standardised, all_training_cost, member_seed, predict_member, train_member,
+};
 use crate::model::observer::{Stage, Work};
 use crate::model::settings::ModelSettings;
-use crate::network::Activation;
 use crate::prediction::{Method, Predictive};
+use crate::real::{Precision, Real};
 
 /// Fewer samples than this are too few to hold any out.
 const MIN_ROWS: usize = 20;
 
-/// Stream of the seed that holds samples out.
-const HOLD_OUT_STREAM: u64 = 3;
-
-/// Probability of the intervals that tell overconfidence.
-const NOMINAL: f64 = 0.9;
-
-/// Kinds that may try priors beyond the edge.
-const CONTENDERS: usize = 2;
-
-/// A candidate and how it did.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Candidate {
-    /// Widths of its hidden layers.
-    pub hidden_layer_sizes: Vec<usize>,
-    /// V⁰.
-    pub prior_var: f64,
-    /// f of its hidden layers.
-    pub activation: Activation,
-    /// Its head.
-    pub head: HeadSettings,
-    /// Mean log density of the held-out samples by this candidate alone; none if it could not be trained.
-    pub density: Option<f64>,
-    /// Networks of the final ensemble that are of its kind.
-    pub members: usize,
-    /// Temperature of class probabilities that suits the held-out samples best; 1 for regression.
-    pub temperature: f64,
-}
+/// Stream of the seed that takes a part of many samples.
+const PART_STREAM: u64 = 3;
 
 /// What was chosen, and all that was tried.
-#[derive(Clone, Debug)]
 pub(in crate::model) struct Choice {
-    /// A plan for each network of the ensemble.
-    pub(in crate::model) members: Vec<MemberPlan>,
+    /// Networks that are trained already.
+    pub(in crate::model) members: Vec<Member>,
+    /// Networks still to be trained, on all samples.
+    pub(in crate::model) plans: Vec<MemberPlan>,
+    /// What the held-out samples say of their predictions.
+    pub(in crate::model) calibrated: Calibrated,
     /// Every candidate; empty if nothing was searched.
     pub(in crate::model) candidates: Vec<Candidate>,
-    /// What the held-out samples say against the choice.
-    pub(in crate::model) warnings: Vec<String>,
+    /// How samples were predicted by networks that had not seen them.
+    pub(in crate::model) held_out: Option<HeldOutScores>,
 }
 
-/// Choose the networks of the ensemble that `settings` ask for.
+impl Choice {
+    pub(super) fn plain(plans: Vec<MemberPlan>) -> Self {
+        let calibrated = Calibrated::default();
+        Self { members: Vec::new(), plans, calibrated, candidates: Vec::new(), held_out: None }
+    }
+}
+
+/// Choose the networks of the ensemble that `settings` ask for. `ensemble` has the scaling of the samples, and gets the
+/// codes of their columns.
 pub(in crate::model) fn choose(
     samples: &Samples<'_>,
+    ensemble: &mut Ensemble,
     settings: &ModelSettings,
     work: &Work<'_>,
 ) -> Result<Choice> {
-    let search = &settings.search;
-    let own = settings.plans();
-    let n = samples.n_samples().min(search.max_rows.max(MIN_ROWS));
-    let held_out = ((n as f64 * search.fraction).round() as usize).min(n / search.rounds);
-    if !search.enabled || search.has_nothing_to_choose() || held_out == 0 || held_out == n {
-        work.plan(all_training_cost(&own, settings, samples));
-        return Ok(Choice { members: own, candidates: Vec::new(), warnings: Vec::new() });
+    let (search, n) = (&settings.search, samples.n_samples());
+    let plain = |plans: Vec<MemberPlan>, ensemble: &mut Ensemble| {
+        ensemble.add_codes(samples, &plans);
+        work.plan(all_training_cost(&plans, settings, ensemble, n));
+        Ok(Choice::plain(plans))
+    };
+    if !search.enabled || search.has_nothing_to_choose() {
+        return plain(settings.plans(), ensemble);
     }
     if n < MIN_ROWS {
-        let members = best_linear(samples, settings)?.map_or(own, |plan| vec![plan]);
-        work.plan(all_training_cost(&members, settings, samples));
-        return Ok(Choice { members, candidates: Vec::new(), warnings: Vec::new() });
+        let plans = best_linear(samples, settings)?.map_or_else(|| settings.plans(), |plan| vec![plan]);
+        return plain(plans, ensemble);
     }
-    let place = (settings.training.seed, HOLD_OUT_STREAM);
-    let rounds = HoldOut::rounds(samples, place, (n, held_out, search.rounds));
-    // The final training is part of the work from the start, so that the bar tells the whole.
-    let last = all_training_cost(&own, settings, samples);
-    work.plan(last);
-    let mut race =
-        Race { settings, work, rounds, plans: Vec::new(), predictions: Vec::new(), judged: Vec::new() };
-    let choice = race.run(samples)?;
-    let planned = all_training_cost(&choice.members, settings, samples);
-    work.plan(planned.saturating_sub(last));
-    work.skip(last.saturating_sub(planned));
+    // Fewer networks than this are trained on all samples, but chosen by as many folds.
+    let most = search.folds.max(settings.members) * if n < search.few { 2 } else { 1 };
+    let parts = folds(samples, settings.training.seed, most);
+    if parts.len() < 2 {
+        return plain(settings.plans(), ensemble);
+    }
+    let mut plans = first(samples.task(), n, settings);
+    ensemble.add_codes(samples, &plans);
+    // Codes that tell nothing more than the columns need not be tried.
+    plans.retain(|plan| plan.bins == 0 || ensemble.width(plan.bins) > ensemble.width(0));
+    work.enter(Stage::Search)?;
+    let choice = Race::new(samples, ensemble, parts, settings, work)?.run(plans)?;
+    work.replan(all_training_cost(&choice.plans, settings, ensemble, n));
     Ok(choice)
 }
 
-struct Race<'a, 'b> {
-    settings: &'a ModelSettings,
-    work: &'a Work<'b>,
-    rounds: Vec<HoldOut>,
-    plans: Vec<MemberPlan>,
-    /// Of every plan in every round; none if it could not be trained.
-    predictions: Vec<Option<Vec<Predictive>>>,
-    judged: Vec<Option<HeldOut>>,
+/// A kind of network, and what became of it.
+pub(super) struct Kind {
+    pub(super) plan: MemberPlan,
+    /// Of each fold so far, the network that has not seen it; none where it learned from a part only.
+    pub(super) networks: Vec<Option<Member>>,
+    /// What it predicts for the samples of the fold.
+    pub(super) predictions: Vec<Predictive>,
+    pub(super) judged: Option<HeldOut>,
+    failed: bool,
 }
 
-impl Race<'_, '_> {
-    fn run(&mut self, samples: &Samples<'_>) -> Result<Choice> {
-        self.work.enter(Stage::Search)?;
-        let (settings, search) = (self.settings, &self.settings.search);
-        self.try_all(first(samples.task(), settings))?;
-        loop {
-            let more = self.beyond_the_edge();
-            if more.is_empty() {
-                break;
+/// A network, unless it learned from a part only, and what it predicts for its fold.
+type Trial = (Option<Member>, Predictive);
+
+pub(super) struct Race<'a, 'b> {
+    pub(super) settings: ModelSettings,
+    pub(super) work: &'a Work<'b>,
+    ensemble: &'a Ensemble,
+    /// Samples to learn from when a fold is held out, and when candidates are compared.
+    rest: Vec<Vec<usize>>,
+    parts: Vec<Vec<usize>>,
+    pub(super) folds: Vec<Vec<usize>>,
+    pub(super) held_out: HeldOutFolds<'a>,
+    /// Samples to learn from and to predict when a slice is held out.
+    pub(super) slices: Vec<(Vec<usize>, Vec<usize>)>,
+    pub(super) samples: Samples<'a>,
+    single: BTreeMap<usize, Standardised<f32>>,
+    double: BTreeMap<usize, Standardised<f64>>,
+    n: usize,
+    pub(super) kinds: Vec<Kind>,
+}
+
+impl<'a, 'b> Race<'a, 'b> {
+    fn new(
+        samples: &Samples<'a>,
+        ensemble: &'a Ensemble,
+        folds: Vec<Vec<usize>>,
+        settings: &ModelSettings,
+        work: &'a Work<'b>,
+    ) -> Result<Self> {
+        let n = samples.n_samples();
+        let mut fold_of = vec![0; n];
+        for (f, fold) in folds.iter().enumerate() {
+            for &j in fold {
+                fold_of[j] = f;
             }
-            self.try_all(more)?;
         }
-        let mut picked = pick(&self.judged, settings.members);
-        if may_widen(samples.n_samples(), settings) {
-            for &factor in &search.widths {
-                // What costs more is tried of those kinds that already help most.
-                let kinds = most_voted(&picked, search.finalists);
-                self.try_all(kinds.iter().filter_map(|&c| wider(&self.plans[c], factor)).collect())?;
-                let anew = pick(&self.judged, settings.members);
-                if is_clearly_better(&those(&self.judged, &anew), &those(&self.judged, &picked)) {
-                    picked = anew;
-                }
+        let rest: Vec<Vec<usize>> =
+            (0..folds.len()).map(|f| (0..n).filter(|&j| fold_of[j] != f).collect()).collect();
+        let part = |(f, mut part): (usize, Vec<usize>)| {
+            if part.len() > settings.search.max_rows {
+                part.shuffle(&mut stream(settings.training.seed, PART_STREAM + f as u64));
+                part.truncate(settings.search.max_rows);
             }
-        }
-        let candidates = (0..self.plans.len()).map(|c| self.candidate(c, &picked)).collect();
-        let warnings = self.overconfidence(&picked).into_iter().collect();
-        let members = if picked.is_empty() {
-            settings.plans()
-        } else {
-            picked.iter().map(|&c| self.member(c, samples.n_samples())).collect()
+            part
         };
-        Ok(Choice { members, candidates, warnings })
+        let slices = match samples.task() {
+            Task::Regression => slices(samples, settings.training.seed, settings.search.slices),
+            Task::Classification { .. } => Vec::new(),
+        };
+        let around = |slice: Vec<usize>| {
+            let mut inside = vec![false; n];
+            for &j in &slice {
+                inside[j] = true;
+            }
+            let outside = (0..n).filter(|&j| !inside[j]).collect();
+            (part((folds.len(), outside)), part((folds.len() + 1, slice)))
+        };
+        let bins = || ensemble.codes.keys().copied().chain([0]);
+        let (mut single, mut double) = (BTreeMap::new(), BTreeMap::new());
+        match settings.search.precision {
+            Precision::F32 => single = ensemble.standardise_all(samples, bins())?,
+            Precision::F64 => double = ensemble.standardise_all(samples, bins())?,
+        }
+        let settings = ModelSettings {
+            method: if settings.method == Method::Mean { Method::Linearised } else { settings.method },
+            ..settings.clone()
+        };
+        Ok(Self {
+            slices: slices.into_iter().map(around).collect(),
+            parts: rest.iter().cloned().enumerate().map(part).collect(),
+            rest,
+            held_out: HeldOutFolds {
+                tests: folds.iter().map(|fold| samples.select(fold)).collect(),
+                scaling: &ensemble.target_scaling,
+            },
+            folds,
+            settings,
+            work,
+            ensemble,
+            samples: *samples,
+            single,
+            double,
+            n,
+            kinds: Vec::new(),
+        })
     }
 
-    /// Train these on every round and judge them by its held-out samples.
-    fn try_all(&mut self, plans: Vec<MemberPlan>) -> Result<()> {
-        let rounds = &self.rounds;
-        let trials: Vec<(usize, usize)> =
-            (0..plans.len()).flat_map(|p| (0..rounds.len()).map(move |r| (p, r))).collect();
-        for &(p, r) in &trials {
-            self.work.plan(all_training_cost(&plans[p..=p], self.settings, &rounds[r].train.view()));
+    fn run(mut self, first: Vec<MemberPlan>) -> Result<Choice> {
+        let search = self.settings.search.clone();
+        let k = self.folds.len();
+        let refit = self.settings.members < search.folds;
+        let most_kinds = if refit { self.settings.members } else { search.kinds };
+        let last = search.kinds.max(most_kinds);
+        let all: Vec<usize> = (0..first.len()).collect();
+        self.plan_ahead(&first, search.survivors, last);
+        self.add(first);
+        self.advance(&all, 1, false);
+        let survivors = self.best(&all, search.survivors);
+        self.advance(&survivors, 2.min(k), false);
+        let order = self.best(&survivors, survivors.len());
+        let tried: Vec<&MemberPlan> = self.kinds.iter().map(|kind| &kind.plan).collect();
+        let more = order
+            .first()
+            .map_or_else(Vec::new, |&c| around(&self.kinds[c].plan, &tried, self.n, &self.settings));
+        let fresh: Vec<usize> = (self.kinds.len()..self.kinds.len() + more.len()).collect();
+        self.add(more);
+        self.advance(&fresh, 2.min(k), false);
+        let contenders: Vec<usize> = survivors.iter().chain(&fresh).copied().collect();
+        let finalists = self.finalists(&contenders, last);
+        self.work.enter(Stage::Training)?;
+        self.advance(&finalists, k, true);
+        if self.work.is_stopped() {
+            self.keep_what_is_there(&finalists)?;
         }
-        let results: Vec<Option<Predictive>> = trials
-            .into_par_iter()
-            // A candidate that cannot be trained is out of the race; the final fit reports what is wrong.
-            .map(|(p, r)| predict_held_out(&rounds[r], &plans[p], self.settings, self.work).ok())
-            .collect();
-        self.work.check()?;
-        let keep_temperature = self.settings.temperature != 1.0;
-        let tests: Vec<&OwnedSamples> = rounds.iter().map(|round| &round.test).collect();
-        let results: Vec<Option<Vec<Predictive>>> =
-            results.chunks(rounds.len()).map(|all| all.iter().cloned().collect()).collect();
-        let judged: Vec<Option<HeldOut>> =
-            results.par_iter().map(|all| HeldOut::of(all.as_ref()?, &tests, keep_temperature)).collect();
-        let best = judged.iter().flatten().map(HeldOut::density).fold(f64::NEG_INFINITY, f64::max);
-        if best.is_finite() {
-            self.work.hold_out(best);
+        self.finish(&finalists, most_kinds, refit)
+    }
+
+    /// Kinds that do well together, at most so many. With and without hidden layers are both among them: they may be as
+    /// good where there are data, and differ where there are none.
+    fn finalists(&self, contenders: &[usize], most: usize) -> Vec<usize> {
+        let judged: Vec<Option<HeldOut>> = contenders.iter().map(|&c| self.kinds[c].judged.clone()).collect();
+        let mut finalists: Vec<usize> =
+            complements(&judged, most).into_iter().map(|place| contenders[place]).collect();
+        let is_deep = |c: &usize| !self.kinds[*c].plan.network.hidden_layer_sizes.is_empty();
+        if finalists.len() > 1 && !finalists.iter().any(is_deep) {
+            let deep: Vec<usize> = contenders.iter().copied().filter(is_deep).collect();
+            if let [best] = self.best(&deep, 1)[..] {
+                finalists.pop();
+                finalists.push(best);
+            }
         }
-        self.plans.extend(plans);
-        self.predictions.extend(results);
-        self.judged.extend(judged);
+        finalists
+    }
+
+    /// After an interruption: go on with those folds that all finalists have been through, if these are enough to
+    /// judge by.
+    fn keep_what_is_there(&mut self, finalists: &[usize]) -> Result<()> {
+        let through =
+            |&c: &usize| self.kinds[c].networks.iter().take_while(|network| network.is_some()).count();
+        let folds = finalists.iter().map(through).min().unwrap_or(0);
+        if folds < 2 {
+            return Err(Error::Interrupted);
+        }
+        self.folds.truncate(folds);
+        self.held_out.tests.truncate(folds);
+        for &c in finalists {
+            let kind = &mut self.kinds[c];
+            kind.networks.truncate(folds);
+            kind.predictions.truncate(folds);
+            kind.judged = HeldOut::of(&kind.predictions, &self.held_out, self.settings.temperature != 1.0);
+        }
         Ok(())
     }
 
-    /// The next priors of the best kinds whose best one is at the edge of what was tried.
-    fn beyond_the_edge(&self) -> Vec<MemberPlan> {
-        let alone = |c: usize| self.judged[c].as_ref().map(|judged| score(&[judged]));
-        let mut order: Vec<(usize, f64)> =
-            (0..self.plans.len()).filter_map(|c| Some((c, alone(c)?))).collect();
+    /// Say how much work there will be, so that the bar tells the whole from the start.
+    fn plan_ahead(&self, first: &[MemberPlan], survivors: usize, last: usize) {
+        let n = self.parts[0].len();
+        let cost = |plan: &MemberPlan| {
+            all_training_cost(std::slice::from_ref(plan), &self.settings, self.ensemble, n)
+        };
+        let total: u64 = first.iter().map(cost).sum();
+        let each = first.iter().map(cost).max().unwrap_or(0);
+        let later = survivors + 2 * 3 + last * (self.folds.len() - 2) + self.slices.len();
+        self.work.plan(total + each * later as u64);
+    }
+
+    fn add(&mut self, plans: Vec<MemberPlan>) {
+        self.kinds.extend(plans.into_iter().map(|plan| Kind {
+            plan,
+            networks: Vec::new(),
+            predictions: Vec::new(),
+            judged: None,
+            failed: false,
+        }));
+    }
+
+    /// Train and judge these kinds on the first `folds` folds, as far as they are not yet. In the end (`whole`) every
+    /// network has learned from all samples that are not in its fold. What is stopped has failed.
+    fn advance(&mut self, kinds: &[usize], folds: usize, whole: bool) {
+        let mut trials: Vec<(usize, usize)> = Vec::new();
+        for &c in kinds {
+            for f in 0..folds {
+                let kind = &self.kinds[c];
+                let done = kind.networks.get(f).is_some_and(|network| network.is_some() || !whole);
+                if !done && !kind.failed {
+                    trials.push((c, f));
+                }
+            }
+        }
+        // The longest first, so that no thread waits for one that began late.
+        trials.sort_by_key(|&(c, f)| std::cmp::Reverse(self.cost(c, f)));
+        let mut results: Vec<((usize, usize), Option<Trial>)> = trials
+            .into_par_iter()
+            .with_max_len(1)
+            // A candidate that cannot be trained is out of the race.
+            .map(|(c, f)| ((c, f), self.train(c, f, whole).ok()))
+            .collect();
+        results.sort_by_key(|((c, f), _)| (*c, *f));
+        for ((c, f), result) in results {
+            let kind = &mut self.kinds[c];
+            let Some((network, predictive)) = result else {
+                kind.failed = true;
+                continue;
+            };
+            if f > kind.networks.len() {
+                continue;
+            }
+            if f < kind.networks.len() {
+                (kind.networks[f], kind.predictions[f]) = (network, predictive);
+            } else {
+                kind.networks.push(network);
+                kind.predictions.push(predictive);
+            }
+        }
+        let keep_temperature = self.settings.temperature != 1.0;
+        let judged: Vec<Option<HeldOut>> = kinds
+            .par_iter()
+            .with_max_len(1)
+            .map(|&c| {
+                let kind = &self.kinds[c];
+                if kind.failed {
+                    None
+                } else {
+                    HeldOut::of(&kind.predictions, &self.held_out, keep_temperature)
+                }
+            })
+            .collect();
+        let best = judged.iter().flatten().map(HeldOut::density).fold(f64::NEG_INFINITY, f64::max);
+        if best.is_finite() {
+            self.work.hold_out(best - self.held_out.log_unit());
+        }
+        for (&c, judged) in kinds.iter().zip(judged) {
+            self.kinds[c].judged = judged;
+        }
+    }
+
+    fn cost(&self, c: usize, f: usize) -> u64 {
+        let plan = std::slice::from_ref(&self.kinds[c].plan);
+        all_training_cost(plan, &self.settings, self.ensemble, self.parts[f].len())
+    }
+
+    /// Train kind `c` without fold `f` and predict that fold.
+    fn train(&self, c: usize, f: usize, whole: bool) -> Result<Trial> {
+        self.work.check()?;
+        let bins = self.kinds[c].plan.bins;
+        match self.settings.search.precision {
+            Precision::F32 => self.train_on(&self.single[&bins], (c, f), whole),
+            Precision::F64 => self.train_on(&self.double[&bins], (c, f), whole),
+        }
+    }
+
+    fn train_on<T: Real>(
+        &self,
+        samples: &Standardised<T>,
+        (c, f): (usize, usize),
+        whole: bool,
+    ) -> Result<Trial> {
+        let rows = if whole { &self.rest[f] } else { &self.parts[f] };
+        let mut plan = self.kinds[c].plan.clone();
+        // As many steps on a part as there would be passes over all, or networks of long data were judged untrained.
+        let shorter = self.rest[f].len() as f64 / rows.len() as f64;
+        if shorter > 1.0 && !plan.network.hidden_layer_sizes.is_empty() {
+            plan.epochs = (plan.epochs as f64 * shorter.sqrt()).round() as usize;
+        }
+        let seed = member_seed(self.settings.training.seed, c * self.folds.len() + f);
+        let train = samples.select(rows);
+        let member = train_member(&plan, None, &train, &self.settings, seed, self.work)?;
+        let member = member.ok_or(Error::Interrupted)?;
+        let predictive = predict_member(&member, &samples.select(&self.folds[f]), self.settings.method)?;
+        Ok(((rows.len() == self.rest[f].len()).then_some(member), predictive))
+    }
+
+    /// The best of these kinds, at most so many, the best one first.
+    fn best(&self, kinds: &[usize], most: usize) -> Vec<usize> {
+        let alone = |&c: &usize| Some((c, score(&[self.kinds[c].judged.as_ref()?])));
+        let mut order: Vec<(usize, f64)> = kinds.iter().filter_map(alone).collect();
         order.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let mut best: Vec<usize> = Vec::new();
-        for (c, _) in order {
-            if !best.iter().any(|&b| same_kind(&self.plans[b], &self.plans[c])) {
-                best.push(c);
-            }
-        }
-        let contenders = best.iter().take(CONTENDERS);
-        contenders.filter_map(|&c| beyond(&self.plans[c], &self.plans, &self.settings.search)).collect()
+        order.into_iter().take(most).map(|(c, _)| c).collect()
     }
-
-    /// The plan of a network of kind `c` that learns from all samples.
-    fn member(&self, c: usize, n: usize) -> MemberPlan {
-        let plan = &self.plans[c];
-        let training = &self.settings.training;
-        let batches = n / training.batch_size.unwrap_or(n).clamp(1, n);
-        let width = |plan: &MemberPlan| plan.network.hidden_layer_sizes.iter().sum::<usize>().max(1) as f64;
-        let own: usize = self.settings.network.hidden_layer_sizes.iter().sum();
-        let wider = (width(plan) / own.max(1) as f64).max(1.0);
-        let most = (self.settings.search.max_steps as f64 / (wider * batches.max(1) as f64)).round() as usize;
-        let temperature = self.judged[c].as_ref().map_or(1.0, |judged| judged.temperature);
-        MemberPlan { epochs: plan.epochs.min(most.max(1)), temperature, ..plan.clone() }
-    }
-
-    fn candidate(&self, c: usize, picked: &[usize]) -> Candidate {
-        let (network, judged) = (&self.plans[c].network, self.judged[c].as_ref());
-        Candidate {
-            hidden_layer_sizes: network.hidden_layer_sizes.clone(),
-            prior_var: network.prior.var,
-            activation: network.activation,
-            head: network.head.clone(),
-            density: judged.map(HeldOut::density),
-            members: picked.iter().filter(|&&p| p == c).count(),
-            temperature: judged.map_or(1.0, |judged| judged.temperature),
-        }
-    }
-
-    /// A warning, if intervals of the chosen mixture hold far fewer of the held-out samples than they should.
-    fn overconfidence(&self, picked: &[usize]) -> Option<String> {
-        if self.settings.calibration != Calibration::None {
-            return None;
-        }
-        let (mut held, mut total, mut squares) = (0.0, 0.0, 0.0);
-        for (r, round) in self.rounds.iter().enumerate() {
-            let test = round.test.view();
-            let Targets::Values(values) = test.targets() else { return None };
-            let members: Vec<Predictive> = picked
-                .iter()
-                .map(|&c| Some(self.predictions[c].as_ref()?[r].clone()))
-                .collect::<Option<_>>()?;
-            let mixture = Predictive::mixture(members).ok()?;
-            let (low, high) = mixture.interval(NOMINAL).ok()?;
-            for j in 0..values.ncols() {
-                let weight = test.weights().map_or(1.0, |weights| weights[j]);
-                let inside = |&i: &usize| low[(i, j)] <= values[(i, j)] && values[(i, j)] <= high[(i, j)];
-                held += weight * (0..values.nrows()).filter(inside).count() as f64 / values.nrows() as f64;
-                total += weight;
-                squares += weight * weight;
-            }
-        }
-        let (coverage, nominal) = (held / total, 100.0 * NOMINAL);
-        // Three standard errors and five points below what was promised.
-        let tolerated = NOMINAL - 0.05 - 3.0 * (NOMINAL * (1.0 - NOMINAL) * squares).sqrt() / total;
-        (coverage < tolerated).then(|| {
-            format!(
-                "overconfident: intervals of {nominal:.0} % held {:.0} % of {total} held-out samples; \
-                 consider calibration = \"conformal\"",
-                100.0 * coverage
-            )
-        })
-    }
-}
-
-/// Train one network on a part of the samples and predict the other.
-fn predict_held_out(
-    round: &HoldOut,
-    plan: &MemberPlan,
-    settings: &ModelSettings,
-    work: &Work<'_>,
-) -> Result<Predictive> {
-    work.check()?;
-    let train = round.train.view();
-    let mut ensemble = Ensemble::untrained(&train, settings.input_scaling)?;
-    ensemble.train(&train, std::slice::from_ref(plan), settings, work)?;
-    let method = if settings.method == Method::Mean { Method::Linearised } else { settings.method };
-    ensemble.predict(round.test.view().inputs(), method, settings.precision)
 }
 
 /// The exact linear model with the largest evidence, which for a single layer is exact and needs no held-out samples.
 /// None where the settings ask for another kind of network.
 fn best_linear(samples: &Samples<'_>, settings: &ModelSettings) -> Result<Option<MemberPlan>> {
     let mut best: Option<(f64, MemberPlan)> = None;
-    for plan in linear(settings) {
+    for plan in linear(samples.n_samples(), settings).into_iter().filter(|plan| plan.bins == 0) {
         let mut ensemble = Ensemble::untrained(samples, settings.input_scaling)?;
         ensemble.train(samples, std::slice::from_ref(&plan), settings, &Work::new(&mut ()))?;
-        let standardised = ensemble.standardise::<f64>(samples)?;
+        let standardised = ensemble.standardise::<f64>(samples, 0)?;
         let energies = learning::free_energy(ensemble.members[0].network(), &standardised.view()?)?;
         let evidence: f64 = energies.iter().map(|f| f.expected_log_likelihood - f.complexity).sum();
         if best.as_ref().is_none_or(|(largest, _)| evidence > *largest) {
@@ -279,28 +398,4 @@ fn best_linear(samples: &Samples<'_>, settings: &ModelSettings) -> Result<Option
         }
     }
     Ok(best.map(|(_, plan)| plan))
-}
-
-/// The kinds that were picked most often; among equals the one that was picked first.
-fn most_voted(picked: &[usize], count: usize) -> Vec<usize> {
-    let mut votes: Vec<(usize, usize)> = Vec::new();
-    for &c in picked {
-        match votes.iter_mut().find(|(kind, _)| *kind == c) {
-            Some((_, votes)) => *votes += 1,
-            None => votes.push((c, 1)),
-        }
-    }
-    votes.sort_by_key(|&(_, votes)| std::cmp::Reverse(votes));
-    votes.iter().take(count).map(|&(c, _)| c).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::most_voted;
-
-    #[test]
-    fn finalists_are_the_kinds_with_most_votes_and_among_equals_the_first() {
-        assert_eq!(most_voted(&[3, 0, 2, 0, 1], 2), [0, 3]);
-        assert!(most_voted(&[], 2).is_empty());
-    }
 }

@@ -7,107 +7,202 @@
 //! The second term is the log density of the best constant noise around the mixture's mean: without it a candidate that
 //! is wrong but knows it would win over one that is right. Classes are scored by the first alone.
 
-use faer::{Mat, MatRef};
+use serde::{Deserialize, Serialize};
 
-use crate::data::{OwnedSamples, Targets};
+use crate::data::{OwnedSamples, Standardiser, Targets};
+use crate::error::Result;
 use crate::metrics;
 use crate::model::calibration::best_temperature;
+use crate::model::spread::{Moments, Spread};
 use crate::prediction::Predictive;
 
 /// Squared error, relative to the target's variance, below which smaller is no longer better.
 const EXACT: f64 = 1e-12;
 
-/// How one candidate predicts the held-out samples of all rounds.
+/// How samples were predicted by networks that had not learned from them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HeldOutScores {
+    /// Mean log density in the units of the data, or mean log probability of the classes.
+    pub log_density: f64,
+    /// Root mean squared error of each target in the units of the data; empty for classes.
+    pub rmse: Vec<f64>,
+    /// Share of the classes that were the most probable ones; none for real values.
+    pub accuracy: Option<f64>,
+    /// Share of the targets inside intervals of 90 %; none for classes.
+    pub coverage_90: Option<f64>,
+}
+
+/// How one candidate predicts the held-out samples of some folds.
 #[derive(Clone, Debug)]
 pub(super) struct HeldOut {
-    /// log p(y | x) of every sample.
+    /// log p(y | x) of every sample, calibrated.
     log_densities: Vec<f64>,
-    /// (y − ⟨y⟩) of every target and sample, in standard deviations of the held-out targets; none of classes.
+    /// (y − ⟨y⟩) of every target and sample, in standard deviations of the targets; none of classes.
     errors: Vec<f64>,
     /// Weights of the samples.
     weights: Vec<f64>,
     n_targets: usize,
     /// Temperature of class probabilities that suits the samples best; 1 for regression.
     pub(super) temperature: f64,
+    /// What was predicted, of standardised targets; empty for classes.
+    pub(super) moments: Moments,
 }
 
 impl HeldOut {
-    /// What the predictions of all rounds are worth; none if a density is not finite. With `keep_temperature` that of
+    /// What the predictions of these folds are worth; none if a density is not finite. With `keep_temperature` that of
     /// class probabilities stays as it is.
     pub(super) fn of(
         predictions: &[Predictive],
-        tests: &[&OwnedSamples],
+        folds: &HeldOutFolds<'_>,
         keep_temperature: bool,
     ) -> Option<Self> {
-        let mut all =
-            Self { log_densities: vec![], errors: vec![], weights: vec![], n_targets: 1, temperature: 1.0 };
-        let rounds = || predictions.iter().zip(tests.iter().map(|test| test.view()));
-        if !keep_temperature {
-            let mut logs = 0.0;
-            for (predictive, test) in rounds() {
-                if matches!(test.targets(), Targets::Classes { .. }) {
-                    logs += best_temperature(predictive, &test).ok()?.ln() / predictions.len() as f64;
-                }
+        let tests = &folds.tests[..predictions.len()];
+        let weights: Vec<f64> = tests.iter().flat_map(weights_of).collect();
+        let mut all = Self {
+            log_densities: vec![],
+            errors: vec![],
+            n_targets: folds.scaling.dim(),
+            temperature: 1.0,
+            moments: Moments::default(),
+            weights,
+        };
+        if folds.is_classes() {
+            if !keep_temperature {
+                all.temperature = temperature(predictions, tests).ok()?;
             }
-            all.temperature = logs.exp();
-        }
-        for (predictive, test) in rounds() {
-            match test.targets() {
-                Targets::Values(values) => {
-                    all.log_densities.extend(predictive.log_density(values).ok()?);
-                    all.n_targets = values.nrows();
-                    all.add_errors(&predictive.mean(), values);
-                }
-                Targets::Classes { labels, .. } => {
-                    let probabilities = predictive.class_probabilities(all.temperature).ok()?;
-                    all.log_densities
-                        .extend(metrics::log_probabilities(probabilities.as_ref(), labels).ok()?);
-                }
+            for (predictive, test) in predictions.iter().zip(tests) {
+                let Targets::Classes { labels, .. } = test.view().targets() else { return None };
+                let probabilities = predictive.class_probabilities(all.temperature).ok()?;
+                all.log_densities.extend(metrics::log_probabilities(probabilities.as_ref(), labels).ok()?);
             }
-            let ones = vec![1.0; test.n_samples()];
-            all.weights.extend(test.weights().unwrap_or(&ones));
+        } else {
+            for predictive in predictions {
+                all.moments.add(predictive);
+            }
+            let targets = folds.targets(predictions.len());
+            let network = [(1.0, &all.moments)];
+            let spread = Spread::fit(&network, &targets, &all.target_weights());
+            let marginal = spread.log_densities(&network, &targets);
+            all.log_densities = marginal.chunks(all.n_targets).map(|each| each.iter().sum()).collect();
+            all.errors = targets.iter().zip(&all.moments.mean).map(|(y, mean)| y - mean).collect();
         }
         all.log_densities.iter().chain(&all.errors).all(|x| x.is_finite()).then_some(all)
     }
 
-    fn add_errors(&mut self, mean: &Mat<f64>, values: MatRef<'_, f64>) {
-        let n = values.ncols() as f64;
-        let scales: Vec<f64> = (0..values.nrows())
-            .map(|i| {
-                let centre = values.row(i).iter().sum::<f64>() / n;
-                let variance = values.row(i).iter().map(|y| (y - centre).powi(2)).sum::<f64>() / n;
-                if variance > 0.0 { variance.sqrt() } else { 1.0 }
-            })
-            .collect();
-        for j in 0..values.ncols() {
-            self.errors.extend((0..values.nrows()).map(|i| (values[(i, j)] - mean[(i, j)]) / scales[i]));
-        }
+    /// Weights of the samples, once for every target.
+    pub(super) fn target_weights(&self) -> Vec<f64> {
+        self.weights.iter().flat_map(|&weight| std::iter::repeat_n(weight, self.n_targets)).collect()
     }
 
-    /// Mean log density.
+    /// Mean log density of standardised targets.
     pub(super) fn density(&self) -> f64 {
         let total: f64 = self.weights.iter().sum();
         self.log_densities.iter().zip(&self.weights).map(|(l, weight)| l * weight).sum::<f64>() / total
     }
 }
 
-/// The networks of the ensemble, one greedy choice after the other; among equals the first (Caruana et al. 2004).
-pub(super) fn pick(judged: &[Option<HeldOut>], members: usize) -> Vec<usize> {
-    let mut picked = Vec::new();
-    for _ in 0..members {
-        let mut best: Option<(f64, usize)> = None;
-        for (c, candidate) in judged.iter().enumerate() {
-            let Some(candidate) = candidate else { continue };
-            let mut together = those(judged, &picked);
-            together.push(candidate);
-            let score = score(&together);
-            if best.is_none_or(|(highest, _)| score > highest) {
-                best = Some((score, c));
-            }
-        }
-        picked.extend(best.map(|(_, c)| c));
+/// The samples held out of each fold.
+pub(super) struct HeldOutFolds<'a> {
+    pub(super) tests: Vec<OwnedSamples>,
+    /// Scaling of the targets.
+    pub(super) scaling: &'a Standardiser,
+}
+
+impl HeldOutFolds<'_> {
+    pub(super) fn is_classes(&self) -> bool {
+        self.tests.first().is_some_and(|test| matches!(test.view().targets(), Targets::Classes { .. }))
+    }
+
+    /// Standardised targets of the first `folds`, sample after sample.
+    pub(super) fn targets(&self, folds: usize) -> Vec<f64> {
+        let standardised = |test: &OwnedSamples| test.view().targets().standardised::<f64>(self.scaling);
+        self.tests[..folds].iter().filter_map(|test| standardised(test).ok()).flatten().collect()
+    }
+
+    /// log of the volume of a unit of standardised targets.
+    pub(super) fn log_unit(&self) -> f64 {
+        if self.is_classes() { 0.0 } else { self.scaling.scale.iter().map(|scale| scale.ln()).sum() }
+    }
+}
+
+/// Temperature of class probabilities that suits the samples of these folds.
+pub(super) fn temperature(predictions: &[Predictive], tests: &[OwnedSamples]) -> Result<f64> {
+    let mut logs = 0.0;
+    for (predictive, test) in predictions.iter().zip(tests) {
+        logs += best_temperature(predictive, &test.view())?.ln() / predictions.len() as f64;
+    }
+    Ok(logs.exp())
+}
+
+fn weights_of(test: &OwnedSamples) -> Vec<f64> {
+    let test = test.view();
+    test.weights().map_or_else(|| vec![1.0; test.n_samples()], <[f64]>::to_vec)
+}
+
+/// The kinds of the ensemble, at most so many different ones. Those not clearly worse than the best are in from the
+/// start, since kinds that differ where there are no data are worth having; then one greedy choice follows the other
+/// (Caruana et al. 2004). Among equals the first.
+pub(super) fn pick(judged: &[Option<HeldOut>], picks: usize, kinds: usize) -> Vec<usize> {
+    let mut picked = as_good_as_the_best(judged);
+    picked.truncate(kinds.min(picks));
+    while picked.len() < picks {
+        let different = picked.iter().enumerate().filter(|(i, c)| !picked[..*i].contains(c)).count();
+        let allowed = |c: usize| different < kinds || picked.contains(&c);
+        let Some(best) = best_addition(judged, &picked, allowed) else { break };
+        picked.push(best);
     }
     picked
+}
+
+/// So many different kinds that do well together, each chosen for what it adds to those before.
+pub(super) fn complements(judged: &[Option<HeldOut>], kinds: usize) -> Vec<usize> {
+    let mut picked: Vec<usize> = Vec::new();
+    while picked.len() < kinds {
+        let Some(best) = best_addition(judged, &picked, |c| !picked.contains(&c)) else { break };
+        picked.push(best);
+    }
+    picked
+}
+
+/// The candidate, among those allowed, with which the mixture is best.
+fn best_addition(
+    judged: &[Option<HeldOut>],
+    picked: &[usize],
+    allowed: impl Fn(usize) -> bool,
+) -> Option<usize> {
+    let mut best: Option<(f64, usize)> = None;
+    for (c, candidate) in judged.iter().enumerate().filter(|&(c, _)| allowed(c)) {
+        let Some(candidate) = candidate else { continue };
+        let mut together = those(judged, picked);
+        together.push(candidate);
+        let score = score(&together);
+        if best.is_none_or(|(highest, _)| score > highest) {
+            best = Some((score, c));
+        }
+    }
+    best.map(|(_, c)| c)
+}
+
+/// The best candidate and those whose densities are lower by less than the standard error of the difference, the best
+/// one first.
+fn as_good_as_the_best(judged: &[Option<HeldOut>]) -> Vec<usize> {
+    let mut order: Vec<(usize, &HeldOut)> =
+        judged.iter().enumerate().filter_map(|(c, judged)| Some((c, judged.as_ref()?))).collect();
+    order.sort_by(|a, b| score(&[b.1]).total_cmp(&score(&[a.1])));
+    let Some(&(_, best)) = order.first() else { return Vec::new() };
+    let equal = |own: &HeldOut| {
+        let n = own.log_densities.len() as f64;
+        let differences = own.log_densities.iter().zip(&best.log_densities).map(|(l, b)| l - b);
+        let mean = differences.clone().sum::<f64>() / n;
+        let variance = differences.map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+        mean > -(variance / n).sqrt()
+    };
+    order
+        .into_iter()
+        .enumerate()
+        .filter(|(place, (_, own))| *place == 0 || equal(own))
+        .map(|(_, (c, _))| c)
+        .collect()
 }
 
 /// What is known of these candidates.
@@ -151,24 +246,6 @@ fn mean_squares(members: &[&HeldOut]) -> Vec<f64> {
     means.into_iter().map(|mean: f64| mean.max(EXACT)).collect()
 }
 
-/// Whether the first mixture's score exceeds the second's by more than a standard error of the difference. A sample's
-/// share in the difference of −½ log mean e² is that of −½ e²/mean e², the mean by the second.
-pub(super) fn is_clearly_better(new: &[&HeldOut], old: &[&HeldOut]) -> bool {
-    let (Some(first), false) = (new.first(), old.is_empty()) else { return !new.is_empty() };
-    let means = mean_squares(old);
-    let gain = |j: usize| {
-        let error: f64 =
-            squares(new, j).zip(squares(old, j)).zip(&means).map(|((n, o), m)| (n - o) / m).sum();
-        log_density(new, j) - log_density(old, j) - 0.5 * error
-    };
-    let total: f64 = first.weights.iter().sum();
-    let gains: Vec<(f64, f64)> =
-        first.weights.iter().enumerate().map(|(j, weight)| (weight / total, gain(j))).collect();
-    let mean: f64 = gains.iter().map(|(share, gain)| share * gain).sum();
-    let variance: f64 = gains.iter().map(|(share, gain)| (share * (gain - mean)).powi(2)).sum();
-    mean > variance.sqrt()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,6 +260,7 @@ mod tests {
                 weights: vec![1.0; 2],
                 n_targets: 1,
                 temperature: 1.0,
+                moments: Moments::default(),
             })
         };
         vec![
@@ -208,38 +286,9 @@ mod tests {
     }
 
     #[test]
-    fn what_costs_more_must_be_better_by_more_than_chance() {
-        // Gains of 1, 3, 1 and 3 nats: mean 2, standard error ½. The errors count like densities.
-        let judged = |log_densities: [f64; 4], errors: [f64; 4]| HeldOut {
-            log_densities: log_densities.to_vec(),
-            errors: errors.to_vec(),
-            weights: vec![2.0; 4],
-            n_targets: 1,
-            temperature: 1.0,
-        };
-        let old = judged([-3.0; 4], [1.0; 4]);
-        let new = judged([-2.0, 0.0, -2.0, 0.0], [1.0; 4]);
-        assert!(is_clearly_better(&[&new], &[&old]));
-        assert!(!is_clearly_better(&[&old], &[&new]));
-        // One sample that gains 4 nats: mean 1, standard error √¾.
-        let one = judged([1.0, -3.0, -3.0, -3.0], [1.0; 4]);
-        assert!(is_clearly_better(&[&one], &[&old]));
-        // Another loses 2: mean ½, standard error √19 / 4.
-        let mixed = judged([1.0, -5.0, -3.0, -3.0], [1.0; 4]);
-        assert!(!is_clearly_better(&[&mixed], &[&old]));
-        // Errors twice as large cost 3/2 each.
-        let wrong = judged([-1.5, 0.5, -1.5, 0.5], [2.0; 4]);
-        let worse = judged([-1.6, -1.5, -1.6, -1.5], [2.0; 4]);
-        assert!(is_clearly_better(&[&wrong], &[&old]));
-        assert!(!is_clearly_better(&[&worse], &[&old]));
-        // Something is better than nothing, and nothing is not.
-        assert!(is_clearly_better(&[&old], &[]) && !is_clearly_better(&[], &[&old]));
-    }
-
-    #[test]
     fn members_are_picked_for_what_they_add_and_failures_never() {
         // Alone the middling one is best; with it either specialist; then the other one.
-        let order = pick(&three(), 3);
+        let order = pick(&three(), 3, 3);
         assert_eq!(order[0], 3);
         assert_eq!(
             {
@@ -249,6 +298,9 @@ mod tests {
             },
             [0, 2]
         );
-        assert!(pick(&[None], 2).is_empty());
+        assert!(pick(&[None], 2, 2).is_empty() && complements(&[None], 2).is_empty());
+        assert_eq!(complements(&three(), 5).len(), 3);
+        // Of one kind there is no more than one kind.
+        assert_eq!(pick(&three(), 3, 1), [3, 3, 3]);
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::check::{at_least_one, positive};
 use crate::error::{Error, Result};
 use crate::network::Activation;
+use crate::real::Precision;
 
 /// What the search tries. An empty list keeps what the other settings say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -12,45 +13,65 @@ use crate::network::Activation;
 pub struct SearchSettings {
     /// Whether anything is chosen from the data.
     pub enabled: bool,
-    /// V⁰ of hidden networks to begin with; more are tried where the best of several is at the edge.
+    /// V⁰ of networks that see columns as they are, to begin with.
     pub prior_vars: Vec<f64>,
+    /// V⁰ of networks that see codes, which are many and ask for narrower priors. Empty with `prior_vars`.
+    pub code_vars: Vec<f64>,
     /// V⁰ of the exact linear model, a network without hidden layers; empty leaves it out.
     pub linear_vars: Vec<f64>,
-    /// Activations of the hidden layers.
+    /// Bins of the columns' codes; 0 is columns as they are. Three times as many where that leaves 100 samples to a bin.
+    pub bins: Vec<usize>,
+    /// Activations of the hidden layers; all but the first are tried of the best candidate only.
     pub activations: Vec<Activation>,
     /// By the feedback rule, try a variance node beside constant noise, and logits beside one-hot codes.
     pub noise: bool,
-    /// Factors on the widths of the hidden layers that finalists try besides.
+    /// Factors on the widths of the hidden layers, tried of the best candidate.
     pub widths: Vec<f64>,
     /// Samples from which on they are tried.
     pub widths_from: usize,
-    /// Candidates that try them.
-    pub finalists: usize,
-    /// Share of the samples held out in each round.
-    pub fraction: f64,
-    /// Divisions of the samples; no sample is held out twice.
-    pub rounds: usize,
-    /// Samples used at most.
+    /// Parts of the samples at least; a network that learns from all but one of them predicts that one.
+    pub folds: usize,
+    /// Slices along a column that are held out whole, to learn how unsure networks should be far from their data; 0: none.
+    pub slices: usize,
+    /// Candidates that go on after the first fold.
+    pub survivors: usize,
+    /// Kinds of networks in the ensemble at most.
+    pub kinds: usize,
+    /// Samples that candidates learn from at most while they are compared.
     pub max_rows: usize,
-    /// Steps the final training of a network takes at most; of wider ones in proportion fewer.
-    pub max_steps: u64,
+    /// Passes over 1000 samples, and √(1000/n) times as many over n of them; of wider networks in proportion fewer. Where
+    /// `training.epochs` is not the default, that is kept.
+    pub epochs: usize,
+    /// Samples of a batch, as a multiple of the root of their number, but at least `training.batch_size`. Where that is
+    /// not the default, it is kept.
+    pub batch_root: f64,
+    /// Samples below which there are twice as many folds: of few, none can be spared.
+    pub few: usize,
+    /// Working precision of training.
+    pub precision: Precision,
 }
 
 impl Default for SearchSettings {
     fn default() -> Self {
         Self {
             enabled: true,
-            prior_vars: vec![0.3, 3.0, 30.0],
+            prior_vars: vec![1.0, 10.0],
+            code_vars: vec![0.1, 1.0],
             linear_vars: vec![1e-4, 1e-3, 1e-2, 1e-1, 1.0],
+            bins: vec![0, 8, 20],
             activations: vec![Activation::Relu, Activation::Silu],
             noise: true,
             widths: vec![2.0],
             widths_from: 500,
-            finalists: 2,
-            fraction: 0.2,
-            rounds: 2,
-            max_rows: 2000,
-            max_steps: 30_000,
+            folds: 5,
+            slices: 5,
+            survivors: 5,
+            kinds: 4,
+            max_rows: 8000,
+            epochs: 50,
+            batch_root: 2.2,
+            few: 600,
+            precision: Precision::F32,
         }
     }
 }
@@ -63,25 +84,29 @@ impl SearchSettings {
 
     /// Whether all is fixed: there is but one candidate.
     pub(super) fn has_nothing_to_choose(&self) -> bool {
-        self.prior_vars.is_empty() && self.activations.is_empty() && self.widths.is_empty() && !self.noise
+        let lists = self.prior_vars.len() + self.activations.len() + self.bins.len() + self.widths.len();
+        lists == 0 && !self.noise
     }
 
     /// Check every setting.
     pub fn validate(&self) -> Result<()> {
         let lists = [
             ("search.prior_vars", &self.prior_vars),
+            ("search.code_vars", &self.code_vars),
             ("search.linear_vars", &self.linear_vars),
             ("search.widths", &self.widths),
         ];
         for (name, values) in lists {
             values.iter().try_for_each(|&value| positive(name, value))?;
         }
-        at_least_one("search.rounds", self.rounds)?;
-        let held_out = self.fraction * self.rounds as f64;
-        if !(self.fraction > 0.0 && self.fraction < 1.0 && held_out <= 1.0 + 1e-9) {
-            let must_be = "between 0 and 1, and at most 1 times search.rounds: no sample is held out twice";
-            return Err(Error::Setting { name: "search.fraction", value: self.fraction, must_be });
+        if self.folds < 2 {
+            let value = self.folds as f64;
+            return Err(Error::Setting { name: "search.folds", value, must_be: "at least 2" });
         }
+        at_least_one("search.epochs", self.epochs)?;
+        positive("search.batch_root", self.batch_root)?;
+        at_least_one("search.survivors", self.survivors)?;
+        at_least_one("search.kinds", self.kinds)?;
         Ok(())
     }
 }

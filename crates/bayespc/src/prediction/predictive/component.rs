@@ -127,7 +127,7 @@ impl Covariance {
     }
 
     /// D Cov D for the diagonal D of `scale`.
-    fn scaled(&self, scale: &[f64]) -> Self {
+    pub(super) fn scaled(&self, scale: &[f64]) -> Self {
         let d = scale.len();
         match self {
             Self::Zero => Self::Zero,
@@ -139,6 +139,20 @@ impl Covariance {
             })),
             Self::Full(matrices) => Self::Full(Mat::from_fn(d * d, matrices.ncols(), |ij, sample| {
                 matrices[(ij, sample)] * scale[ij % d] * scale[ij / d]
+            })),
+        }
+    }
+
+    /// D_j Cov_j D_j for the diagonals D_j in the columns of `scale`.
+    pub(super) fn scaled_each(&self, scale: &Mat<f64>) -> Self {
+        let d = scale.nrows();
+        match self {
+            Self::Zero => Self::Zero,
+            Self::Diagonal(_) => Self::Diagonal(Mat::from_fn(d, scale.ncols(), |i, j| {
+                self.variance(i, j) * scale[(i, j)] * scale[(i, j)]
+            })),
+            Self::Shared(_) | Self::Full(_) => Self::Full(Mat::from_fn(d * d, scale.ncols(), |ij, j| {
+                self.entry(ij % d, ij / d, j) * scale[(ij % d, j)] * scale[(ij / d, j)]
             })),
         }
     }

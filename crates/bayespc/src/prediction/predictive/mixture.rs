@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use faer::{Mat, MatRef};
 
-use super::component::{Component, Covariance};
+use super::component::{Component, Covariance, Dof};
 use super::recalibrated::Recalibrated;
 use crate::base::check::{check_finite, check_shape, positive};
 use crate::error::{Error, Result};
@@ -52,10 +52,17 @@ impl Predictive {
 
     /// Mixture of `members` with equal weights: an ensemble.
     pub fn mixture(members: Vec<Self>) -> Result<Self> {
-        let log_share = -(members.len() as f64).ln();
+        Self::weighted_mixture(members.into_iter().map(|member| (1.0, member)).collect())
+    }
+
+    /// Mixture of members with these positive weights, which need not add to 1.
+    pub fn weighted_mixture(members: Vec<(f64, Self)>) -> Result<Self> {
+        members.iter().try_for_each(|&(weight, _)| positive("weight of a member", weight))?;
+        let total: f64 = members.iter().map(|(weight, _)| weight).sum();
         let mut components = Vec::new();
         let mut log_weights = Vec::new();
-        for member in members {
+        for (weight, member) in members {
+            let log_share = (weight / total).ln();
             log_weights.extend(member.log_weights.iter().map(|log_weight| log_weight + log_share));
             components.extend(member.components);
         }
@@ -207,6 +214,36 @@ impl Predictive {
         self.map(|component| Component {
             mean: component.mean.clone(),
             ..component.unscaled(&vec![0.0; n_targets], &vec![scale; n_targets])
+        })
+    }
+
+    /// The same with noise and epistemic covariance changed apart: `t_ν(μ, α A + D E D + γ I)`, where `epistemic` says
+    /// what each epistemic variance becomes and D is the root of the ratio. Where that variance is in the spread of the
+    /// components' means, they move apart or together by D.
+    pub(crate) fn spread(
+        &self,
+        (alpha, gamma): (f64, f64),
+        epistemic: impl Fn(f64) -> f64,
+        dof: f64,
+    ) -> Self {
+        let d = self.n_targets();
+        let floor = Mat::from_fn(d, d, |i, j| if i == j { gamma } else { 0.0 });
+        let own = self.epistemic_variance();
+        let ratio = Mat::from_fn(d, own.ncols(), |i, j| {
+            let e = own[(i, j)];
+            if e > 0.0 { (epistemic(e) / e).sqrt() } else { 1.0 }
+        });
+        let centre = (self.components.len() > 1).then(|| self.mean());
+        self.map(|component| Component {
+            mean: match &centre {
+                Some(centre) => Mat::from_fn(d, centre.ncols(), |i, j| {
+                    centre[(i, j)] + ratio[(i, j)] * (component.mean[(i, j)] - centre[(i, j)])
+                }),
+                None => component.mean.clone(),
+            },
+            aleatoric: component.aleatoric.scaled(&vec![alpha.sqrt(); d]).plus_shared(&floor),
+            epistemic: component.epistemic.scaled_each(&ratio),
+            dof: Dof::Shared(dof),
         })
     }
 

@@ -1,0 +1,323 @@
+//! Numeric columns as piecewise-linear codes between their quantiles, beside the columns themselves.
+//!
+//! ```text
+//! ψ_b(x) = clip((x − e_{b−1}) / (e_b − e_{b−1}), 0, 1)       quantiles e_0 < e_1 < … < e_B of the column
+//! ```
+//!
+//! The first code is not clipped below and the last one not above: outside the data a network goes on as a straight line
+//! and grows less sure. A code bends a column for free; what is left to the hidden units is how columns act together.
+//! Every code is standardised like a column. It is a fixed map of the input, so that nothing changes in what a
+//! network learns from it.
+//!
+//! A bin that is far wider than the others is halved until it is not. Where it has no values in it, as in a gap of the
+//! data, its parts are the same in all samples: what lies between them is left to the prior, so that a network is
+//! unsure there instead of drawing a straight line across. Together the k parts of a bin have the variance that it would
+//! have alone, each a k-th of it: samples tell no difference.
+//!
+//! Quantiles that coincide are merged: integers get a bin per value if there are few. A column that has no two bins has no
+//! code. Quantiles are values of the column, without interpolation, and count weights: a sample of weight 2 is two samples.
+
+use serde::{Deserialize, Serialize};
+
+use super::inputs::Inputs;
+use super::scaling::Standardiser;
+use crate::error::{Error, Result};
+use crate::real::Real;
+
+/// Codes of all columns at most. More of them would cost more than they tell; columns then get fewer bins each.
+const MOST: usize = 1000;
+
+/// Bins are halved that are wider than this share of the column's range, and this many times the median bin.
+const WIDEST: (f64, f64) = (0.2, 4.0);
+
+/// The codes of a table's columns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Codes {
+    /// Bins that were asked for.
+    bins: usize,
+    /// e_0 … e_B of every column; fewer than three for a column without a code.
+    edges: Vec<Vec<f64>>,
+    /// Mean and deviation of every code.
+    scaling: Standardiser,
+}
+
+impl Codes {
+    /// How many codes there may be of `d` columns.
+    pub(crate) fn most(bins: usize, d: usize) -> usize {
+        // Those of which some are halved until none is a fifth of the range: at most eight more.
+        let halves = |bins: usize| if bins > 0 { bins + 8 } else { 0 };
+        halves(Self::bins_each(bins, d)).saturating_mul(d)
+    }
+
+    /// Bins of each of `d` columns; none rather than one.
+    fn bins_each(bins: usize, d: usize) -> usize {
+        Some(bins.min(MOST / d.max(1))).filter(|&bins| bins > 1).unwrap_or(0)
+    }
+
+    /// Codes of at most `bins` bins for every column.
+    pub(crate) fn fit(inputs: Inputs<'_>, weights: Option<&[f64]>, bins: usize) -> Self {
+        let d = inputs.n_features();
+        let most = Self::bins_each(bins, d);
+        let mut codes = Self { bins, edges: Vec::with_capacity(d), scaling: Standardiser::identity(0) };
+        for column in 0..d {
+            let mut values: Vec<(f64, f64)> = (0..inputs.n_samples())
+                .map(|j| (inputs.value(column, j), weights.map_or(1.0, |weights| weights[j])))
+                .filter(|&(_, weight)| weight > 0.0)
+                .collect();
+            values.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let edges = if most == 0 { Vec::new() } else { quantiles(&values, most) };
+            let (edges, parts) = halved(&edges);
+            codes.add(edges, &parts, &values);
+        }
+        codes
+    }
+
+    /// Append a column with these edges, whose bins are each one of so many parts of a wider one; its sorted values and
+    /// weights say how its codes are standardised.
+    fn add(&mut self, edges: Vec<f64>, parts: &[usize], values: &[(f64, f64)]) {
+        if edges.len() > 2 {
+            let total: f64 = values.iter().map(|(_, weight)| weight).sum();
+            let mean = |f: &dyn Fn(f64) -> f64| -> f64 {
+                values.iter().map(|&(x, weight)| weight / total * f(x)).sum()
+            };
+            for b in 1..edges.len() {
+                let offset = mean(&|x| code(&edges, b, x));
+                let variance = mean(&|x| (code(&edges, b, x) - offset).powi(2));
+                self.scaling.offset.push(offset);
+                let whole = if variance > 0.0 { variance } else { 1.0 };
+                self.scaling.scale.push((parts[b - 1] as f64 * whole).sqrt());
+            }
+        }
+        self.edges.push(edges);
+    }
+
+    /// Bins that were asked for.
+    pub fn bins(&self) -> usize {
+        self.bins
+    }
+
+    /// e_0 … e_B of every column; fewer than three for a column without a code.
+    pub fn edges(&self) -> &[Vec<f64>] {
+        &self.edges
+    }
+
+    /// Codes of all columns together.
+    pub fn width(&self) -> usize {
+        self.scaling.dim()
+    }
+
+    /// Standardised columns and codes, sample after sample.
+    pub(crate) fn encode<T: Real>(&self, inputs: Inputs<'_>, columns: &Standardiser) -> Vec<T> {
+        let (d, n) = (self.edges.len(), inputs.n_samples());
+        let mut packed = Vec::with_capacity((d + self.width()) * n);
+        for j in 0..n {
+            let value = |i: usize| inputs.value(i, j);
+            packed.extend((0..d).map(|i| T::lit((value(i) - columns.offset[i]) / columns.scale[i])));
+            let mut place = 0;
+            for (i, edges) in self.edges.iter().enumerate().filter(|(_, edges)| edges.len() > 2) {
+                for b in 1..edges.len() {
+                    let (offset, scale) = (self.scaling.offset[place], self.scaling.scale[place]);
+                    packed.push(T::lit((code(edges, b, value(i)) - offset) / scale));
+                    place += 1;
+                }
+            }
+        }
+        packed
+    }
+
+    /// Codes for `d` columns, with rising finite edges and a scaling for each.
+    pub(crate) fn validate(&self, d: usize) -> Result<()> {
+        if self.edges.len() != d {
+            return Err(Error::Shape {
+                what: "edges",
+                axis: "columns",
+                found: self.edges.len(),
+                expected: d,
+            });
+        }
+        for edges in &self.edges {
+            if let Some(pair) = edges.windows(2).find(|pair| !(pair[0] < pair[1])) {
+                return Err(Error::Setting { name: "edges", value: pair[1], must_be: "rising" });
+            }
+            if let Some(&value) = edges.iter().find(|edge| !edge.is_finite()) {
+                return Err(Error::Setting { name: "edges", value, must_be: "finite" });
+            }
+        }
+        let coded = self.edges.iter().filter(|edges| edges.len() > 2);
+        self.scaling.validate(coded.map(|edges| edges.len() - 1).sum())
+    }
+}
+
+/// ψ_b(x).
+fn code(edges: &[f64], b: usize, x: f64) -> f64 {
+    // Halves, because the distance of two huge edges of opposite sign overflows.
+    let along = (0.5 * x - 0.5 * edges[b - 1]) / (0.5 * edges[b] - 0.5 * edges[b - 1]);
+    let raised = if b == 1 { along } else { along.max(0.0) };
+    if b + 1 == edges.len() { raised } else { raised.min(1.0) }
+}
+
+/// The smallest value, the largest, and those below which a share 1/B, 2/B … of the weight lies; each value once.
+fn quantiles(sorted: &[(f64, f64)], bins: usize) -> Vec<f64> {
+    let total: f64 = sorted.iter().map(|(_, weight)| weight).sum();
+    let mut edges: Vec<f64> = sorted.first().map(|&(x, _)| x).into_iter().collect();
+    let (mut below, mut b) = (0.0, 1);
+    for &(x, weight) in sorted {
+        below += weight;
+        while b < bins && below >= total * b as f64 / bins as f64 {
+            edges.push(x);
+            b += 1;
+        }
+    }
+    edges.extend(sorted.last().map(|&(x, _)| x));
+    edges.dedup();
+    edges
+}
+
+/// The same with wide bins halved, if there are two bins at all; and of how many parts each bin is one.
+fn halved(edges: &[f64]) -> (Vec<f64>, Vec<usize>) {
+    // Half widths, because the distance of two huge edges of opposite sign overflows.
+    let halves: Vec<f64> = edges.windows(2).map(|pair| 0.5 * pair[1] - 0.5 * pair[0]).collect();
+    let mut sorted = halves.clone();
+    sorted.sort_by(f64::total_cmp);
+    let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
+    let widest = (WIDEST.0 * halves.iter().sum::<f64>()).max(WIDEST.1 * median);
+    let mut finer: Vec<f64> = edges.first().copied().into_iter().collect();
+    let mut parts = Vec::new();
+    for (pair, half) in edges.windows(2).zip(halves) {
+        let halvings = (half / widest).log2().ceil().max(0.0);
+        let n = if widest > 0.0 && edges.len() > 2 { halvings.exp2() as usize } else { 1 };
+        let inner = |k: usize| {
+            let share = k as f64 / n as f64;
+            (1.0 - share) * pair[0] + share * pair[1]
+        };
+        // Values that are next to each other have nothing in between.
+        let inside: Vec<f64> = (1..n).map(inner).filter(|&x| pair[0] < x && x < pair[1]).collect();
+        parts.extend(std::iter::repeat_n(inside.len() + 1, inside.len() + 1));
+        finer.extend(inside);
+        finer.push(pair[1]);
+    }
+    (finer, parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use approx::assert_relative_eq;
+    use faer::Mat;
+
+    use super::*;
+
+    fn fitted(values: &[f64], bins: usize) -> Codes {
+        Codes::fit((&Mat::from_fn(1, values.len(), |_, j| values[j])).into(), None, bins)
+    }
+
+    fn encoded(codes: &Codes, x: f64) -> Vec<f64> {
+        let identity = Standardiser::identity(1);
+        codes.encode::<f64>((&Mat::from_fn(1, 1, |_, _| x)).into(), &identity)
+    }
+
+    #[test]
+    fn codes_are_standardised_and_their_steps_are_the_column() {
+        let values: Vec<f64> = (0..101).map(|i| (f64::from(i) / 10.0).powi(2)).collect();
+        let codes = fitted(&values, 4);
+        let edges = &codes.edges()[0];
+        assert_eq!(edges.len(), 5);
+        assert_eq!((edges[0], edges[4]), (0.0, 100.0));
+        let all: Vec<Vec<f64>> = values.iter().map(|&x| encoded(&codes, x)).collect();
+        for b in 1..=4 {
+            let mean = all.iter().map(|code| code[b]).sum::<f64>() / 101.0;
+            let square = all.iter().map(|code| code[b] * code[b]).sum::<f64>() / 101.0;
+            assert_relative_eq!(mean, 0.0, epsilon = 1e-12);
+            assert_relative_eq!(square, 1.0, epsilon = 1e-12);
+        }
+        // Σ_b (e_b − e_{b−1}) ψ_b(x) = x − e_0, inside the data and outside.
+        for x in [-30.0, 0.0, 3.3, 71.0, 400.0] {
+            let code = encoded(&codes, x);
+            let sum: f64 = (1..=4)
+                .map(|b| {
+                    let psi = code[b] * codes.scaling.scale[b - 1] + codes.scaling.offset[b - 1];
+                    psi * (edges[b] - edges[b - 1])
+                })
+                .sum();
+            assert_relative_eq!(sum, x, epsilon = 1e-9);
+        }
+    }
+
+    #[test]
+    fn a_gap_is_halved_until_its_bins_are_not_far_wider_than_the_rest() {
+        let values: Vec<f64> = (0..60).map(|i| [0.0, 1.0, 2.0, 9.0, 10.0, 11.0][i % 6]).collect();
+        let codes = fitted(&values, 6);
+        let edges = &codes.edges()[0];
+        // The gap from 2 to 9 is more than four times as wide as the median bin: it has two.
+        assert_eq!(edges[..], [0.0, 1.0, 2.0, 5.5, 9.0, 10.0, 11.0]);
+        // In all samples the codes of the gap are the same, and amid it they are not.
+        let difference = |x: f64| (encoded(&codes, x)[3] - encoded(&codes, x)[4]).abs();
+        assert!(values.iter().all(|&x| difference(x) < 1e-9));
+        assert!(difference(5.5) > 0.5);
+        // Together they are as large as the gap's one code would be.
+        let squares = |x: f64| encoded(&codes, x)[3..5].iter().map(|c| c * c).sum::<f64>();
+        let mean = values.iter().map(|&x| squares(x)).sum::<f64>() / 60.0;
+        assert_relative_eq!(mean, 1.0, epsilon = 1e-9);
+    }
+
+    #[test]
+    fn outside_the_data_only_the_outer_codes_move() {
+        let codes = fitted(&(0..50).map(f64::from).collect::<Vec<_>>(), 5);
+        let (inside, outside) = (encoded(&codes, 49.0), encoded(&codes, 490.0));
+        assert_eq!(inside[1..5], outside[1..5]);
+        assert!(outside[5] > 10.0 * inside[5]);
+        let (inside, outside) = (encoded(&codes, 0.0), encoded(&codes, -490.0));
+        assert_eq!(inside[2..6], outside[2..6]);
+        assert!(outside[1] < inside[1]);
+    }
+
+    #[test]
+    fn ties_merge_and_columns_without_two_bins_have_no_code() {
+        // Constant, two values, three values, many ties at one.
+        assert_eq!(fitted(&[3.0; 9], 8).width(), 0);
+        assert_eq!(fitted(&[0.0, 1.0, 1.0, 0.0], 8).width(), 0);
+        assert_eq!(fitted(&[1.0, 2.0, 3.0, 3.0, 1.0, 2.0], 8).edges()[0], [1.0, 2.0, 3.0]);
+        let mut zeros = vec![0.0; 90];
+        zeros.extend((1..=10).map(f64::from));
+        assert_eq!(fitted(&zeros, 10).edges()[0], [0.0, 10.0]);
+        assert_eq!(fitted(&zeros, 20).edges()[0], [0.0, 5.0, 10.0]);
+        assert_eq!(fitted(&[1.0], 8).width(), 0);
+    }
+
+    #[test]
+    fn weights_count_as_repetition() {
+        let x = Mat::from_fn(1, 6, |_, j| [5.0, 1.0, 2.0, 9.0, 4.0, 7.0][j]);
+        let weights = [2.0, 1.0, 3.0, 1.0, 0.0, 2.0];
+        let repeated = [5.0, 5.0, 1.0, 2.0, 2.0, 2.0, 9.0, 7.0, 7.0];
+        let (one, other) = (Codes::fit((&x).into(), Some(&weights), 3), fitted(&repeated, 3));
+        assert_eq!(one.edges(), other.edges());
+        for (a, b) in one.scaling.offset.iter().zip(&other.scaling.offset) {
+            assert_relative_eq!(*a, *b, epsilon = 1e-14);
+        }
+    }
+
+    #[test]
+    fn many_columns_get_fewer_bins_and_very_many_none() {
+        let many = Mat::from_fn(200, 40, |i, j| ((i + 1) * j) as f64);
+        assert_eq!(Codes::fit((&many).into(), None, 20).width(), 200 * 5);
+        let very_many = Mat::from_fn(10_000, 3, |i, j| (i * j) as f64);
+        assert_eq!(Codes::fit((&very_many).into(), None, 20).width(), 0);
+    }
+
+    #[test]
+    fn huge_columns_stay_finite() {
+        let codes = fitted(&[-1e308, -1.0, 0.0, 2.0, 1e308], 4);
+        assert!(
+            encoded(&codes, 1e308)[1..].iter().chain(&encoded(&codes, -1e308)[1..]).all(|x| x.is_finite())
+        );
+    }
+
+    #[test]
+    fn edges_that_do_not_rise_are_refused() {
+        let mut codes = fitted(&(0..50).map(f64::from).collect::<Vec<_>>(), 5);
+        assert!(codes.validate(1).is_ok());
+        assert!(codes.validate(2).is_err());
+        codes.edges[0][2] = codes.edges[0][1];
+        assert!(codes.validate(1).is_err());
+    }
+}

@@ -1,0 +1,244 @@
+//! The verdict: which kinds make the ensemble, how much each counts, and what its predictions of unseen samples say of
+//! noise, of doubt and of how good it is.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::race::{Choice, Kind, Race};
+use super::score::{HeldOut, HeldOutScores, pick, temperature};
+use crate::data::{OwnedSamples, Targets};
+use crate::error::{Error, Result};
+use crate::heads::HeadSettings;
+use crate::metrics;
+use crate::model::calibration::Calibrated;
+use crate::model::ensemble::{Ensemble, MemberPlan, Standardised, member_seed, predict_member, train_member};
+use crate::model::spread::{Moments, Spread};
+use crate::network::Activation;
+use crate::prediction::Predictive;
+use crate::real::{Precision, Real};
+
+/// Greedy choices per kind of the ensemble: weights are multiples of one over all of them.
+const PICKS_PER_KIND: usize = 2;
+
+/// A candidate and how it did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// Widths of its hidden layers.
+    pub hidden_layer_sizes: Vec<usize>,
+    /// V⁰.
+    pub prior_var: f64,
+    /// Bins of the columns' codes; 0: columns as they are.
+    pub bins: usize,
+    /// f of its hidden layers.
+    pub activation: Activation,
+    /// Its head.
+    pub head: HeadSettings,
+    /// Mean log density of the held-out samples by this candidate alone; none if it could not be trained.
+    pub density: Option<f64>,
+    /// Folds it was judged by.
+    pub folds: usize,
+    /// Networks of the final ensemble that are of its kind.
+    pub members: usize,
+    /// Temperature of class probabilities that suits the held-out samples best; 1 for regression.
+    pub temperature: f64,
+}
+
+impl Race<'_, '_> {
+    /// Pick the ensemble from kinds that have been through all folds, and let its predictions of unseen samples say
+    /// what they are worth.
+    pub(super) fn finish(mut self, finalists: &[usize], most_kinds: usize, refit: bool) -> Result<Choice> {
+        let judged: Vec<Option<HeldOut>> = finalists.iter().map(|&c| self.kinds[c].judged.clone()).collect();
+        let picks = if refit { most_kinds } else { PICKS_PER_KIND * most_kinds };
+        let picked: Vec<usize> =
+            pick(&judged, picks, most_kinds).into_iter().map(|place| finalists[place]).collect();
+        if picked.is_empty() {
+            let candidates = (0..self.kinds.len()).map(|c| self.candidate(c, &[])).collect();
+            return Ok(Choice { candidates, ..Choice::plain(self.settings.plans()) });
+        }
+        let (calibrated, held_out) = self.judge(&picked)?;
+        let candidates = (0..self.kinds.len()).map(|c| self.candidate(c, &picked)).collect();
+        let (mut members, mut plans) = (Vec::new(), Vec::new());
+        for (c, weight) in counted(&picked) {
+            let temperature = self.kinds[c].judged.as_ref().map_or(1.0, |judged| judged.temperature);
+            if refit {
+                let plan = MemberPlan { temperature, ..self.kinds[c].plan.clone() };
+                plans.extend(std::iter::repeat_n(plan, weight));
+                continue;
+            }
+            for mut member in self.kinds[c].networks.drain(..).flatten() {
+                (member.temperature, member.weight) = (temperature, weight as f64);
+                members.push(member);
+            }
+        }
+        Ok(Choice { members, plans, calibrated, candidates, held_out: Some(held_out) })
+    }
+
+    /// What out-of-fold predictions of the picked mixture say of noise and temperature, and how good they are.
+    fn judge(&self, picked: &[usize]) -> Result<(Calibrated, HeldOutScores)> {
+        let kinds: Vec<(f64, &Kind)> =
+            counted(picked).into_iter().map(|(c, weight)| (weight as f64, &self.kinds[c])).collect();
+        let judged: Vec<(f64, &HeldOut)> =
+            kinds.iter().filter_map(|(weight, kind)| Some((*weight, kind.judged.as_ref()?))).collect();
+        let mut calibrated = Calibrated::default();
+        let mixtures = (0..self.folds.len())
+            .map(|f| {
+                let tempered = |(weight, kind): &(f64, &Kind)| {
+                    let temperature = kind.judged.as_ref().map_or(1.0, |judged| judged.temperature);
+                    (*weight, kind.predictions[f].tempered(temperature))
+                };
+                Predictive::weighted_mixture(kinds.iter().map(tempered).collect())
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let tests = &self.held_out.tests;
+        let total: f64 = tests.iter().map(|test| test.view().total_weight()).sum();
+        let over = |f: &dyn Fn(&Predictive, &OwnedSamples) -> Result<f64>| -> Result<f64> {
+            let mut sum = 0.0;
+            for (predictive, test) in mixtures.iter().zip(tests) {
+                sum += test.view().total_weight() / total * f(predictive, test)?;
+            }
+            Ok(sum)
+        };
+        if self.held_out.is_classes() {
+            if self.settings.temperature == 1.0 {
+                calibrated.temperature = temperature(&mixtures, tests)?;
+            }
+            let probabilities = |p: &Predictive| p.class_probabilities(calibrated.temperature);
+            let labels = |test: &OwnedSamples| match test.view().targets() {
+                Targets::Classes { labels, .. } => labels.to_vec(),
+                Targets::Values(_) => Vec::new(),
+            };
+            let scores = HeldOutScores {
+                log_density: over(&|p, test| {
+                    Ok(-metrics::negative_log_likelihood(probabilities(p)?.as_ref(), &labels(test))?)
+                })?,
+                rmse: Vec::new(),
+                accuracy: Some(over(&|p, test| {
+                    metrics::accuracy(probabilities(p)?.as_ref(), &labels(test))
+                })?),
+                coverage_90: None,
+            };
+            return Ok((calibrated, scores));
+        }
+        let networks: Vec<(f64, &Moments)> =
+            judged.iter().map(|(weight, judged)| (*weight, &judged.moments)).collect();
+        let (targets, weights) = (self.held_out.targets(self.folds.len()), judged[0].1.target_weights());
+        let mut spread = Spread::fit(&networks, &targets, &weights);
+        // Whoever interrupts the fit now does without.
+        if !self.slices.is_empty()
+            && let Ok((moments, targets, weights)) = self.far(picked[0])
+        {
+            spread = spread.and_far(&moments, &targets, &weights);
+        }
+        calibrated.spread = Some(spread);
+        let d = self.held_out.scaling.dim();
+        let summed: f64 = weights.iter().sum::<f64>() / d as f64;
+        let densities = spread.log_densities(&networks, &targets);
+        let density = densities.iter().zip(&weights).map(|(l, weight)| l * weight).sum::<f64>() / summed;
+        let share: f64 = networks.iter().map(|(weight, _)| weight).sum();
+        let error = |j: usize| {
+            let mean: f64 = networks.iter().map(|(weight, network)| weight / share * network.mean[j]).sum();
+            (targets[j] - mean).powi(2)
+        };
+        let rmse = |i: usize| {
+            let places = (i..targets.len()).step_by(d);
+            let square: f64 = places.map(|j| weights[j] * error(j)).sum::<f64>() / summed;
+            square.sqrt() * self.held_out.scaling.scale[i]
+        };
+        let coverage = over(&|predictive, test| {
+            let values = test.view().targets().standardised::<f64>(self.held_out.scaling)?;
+            let values = faer::Mat::from_fn(d, test.view().n_samples(), |i, j| values[j * d + i]);
+            metrics::interval_coverage(&spread.apply(predictive), values.as_ref(), 0.9)
+        })?;
+        let scores = HeldOutScores {
+            log_density: density - self.held_out.log_unit(),
+            rmse: (0..d).map(rmse).collect(),
+            accuracy: None,
+            coverage_90: Some(coverage),
+        };
+        Ok((calibrated, scores))
+    }
+
+    /// What the best kind says of samples far from those it has learned from: of slices along a column, held out whole.
+    /// Their predictions, standardised targets and weights.
+    fn far(&self, c: usize) -> Result<(Moments, Vec<f64>, Vec<f64>)> {
+        match self.settings.search.precision {
+            Precision::F32 => self.far_in::<f32>(c),
+            Precision::F64 => self.far_in::<f64>(c),
+        }
+    }
+
+    fn far_in<T: Real>(&self, c: usize) -> Result<(Moments, Vec<f64>, Vec<f64>)> {
+        let d = self.held_out.scaling.dim();
+        let plan = &self.kinds[c].plan;
+        let predicted: Vec<(Predictive, Standardised<T>)> = self
+            .slices
+            .par_iter()
+            .with_max_len(1)
+            .enumerate()
+            .map(|(f, (rest, slice))| {
+                // Scaling and codes know nothing of the slice either, as they know nothing of what is far from all samples.
+                let (rest, slice) = (self.samples.select(rest), self.samples.select(slice));
+                let mut own = Ensemble::untrained(&rest.view(), self.settings.input_scaling)?;
+                own.target_scaling = self.held_out.scaling.clone();
+                own.add_codes(&rest.view(), std::slice::from_ref(plan));
+                let seed =
+                    member_seed(self.settings.training.seed, (1 + self.kinds.len()) * self.folds.len() + f);
+                let rest = own.standardise::<T>(&rest.view(), plan.bins)?;
+                let member = train_member(plan, None, &rest, &self.settings, seed, self.work)?;
+                let slice = own.standardise(&slice.view(), plan.bins)?;
+                Ok((predict_member(&member.ok_or(Error::Interrupted)?, &slice, self.settings.method)?, slice))
+            })
+            .collect::<Result<_>>()?;
+        let (mut moments, mut targets, mut weights) = (Moments::default(), Vec::new(), Vec::new());
+        for (predictive, slice) in &predicted {
+            moments.add(predictive);
+            targets.extend(slice.targets());
+            weights.extend(slice.weights().flat_map(|weight| std::iter::repeat_n(weight, d)));
+        }
+        Ok((moments, targets, weights))
+    }
+
+    fn candidate(&self, c: usize, picked: &[usize]) -> Candidate {
+        let kind = &self.kinds[c];
+        let (network, judged) = (&kind.plan.network, kind.judged.as_ref());
+        let in_use = picked.contains(&c);
+        Candidate {
+            hidden_layer_sizes: network.hidden_layer_sizes.clone(),
+            prior_var: network.prior.var,
+            bins: kind.plan.bins,
+            activation: network.activation,
+            head: network.head.clone(),
+            density: judged.map(|judged| judged.density() - self.held_out.log_unit()),
+            folds: kind.predictions.len(),
+            members: match (in_use, self.settings.members < self.settings.search.folds) {
+                (false, _) => 0,
+                (true, false) => self.folds.len(),
+                (true, true) => picked.iter().filter(|&&p| p == c).count(),
+            },
+            temperature: judged.map_or(1.0, |judged| judged.temperature),
+        }
+    }
+}
+
+/// Each of these once, with how often it is there, in the order of their first appearance.
+fn counted(picked: &[usize]) -> Vec<(usize, usize)> {
+    let mut counts: Vec<(usize, usize)> = Vec::new();
+    for &c in picked {
+        match counts.iter_mut().find(|(kind, _)| *kind == c) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((c, 1)),
+        }
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counted;
+
+    #[test]
+    fn kinds_are_counted_in_the_order_they_were_picked() {
+        assert_eq!(counted(&[3, 0, 2, 0, 1]), [(3, 1), (0, 2), (2, 1), (1, 1)]);
+        assert!(counted(&[]).is_empty());
+    }
+}
