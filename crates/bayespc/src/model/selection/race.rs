@@ -1,5 +1,6 @@
 //! The race: candidates are compared on one fold, the better ones on two, what lies around the best joins them, and the
-//! best of all train on every fold. Their networks are the ensemble.
+//! best of all train on every fold. Exact linear models need no race and go through all folds. These networks are the
+//! ensemble.
 //!
 //! A network learns from all folds but one and predicts that one, so that every sample has a prediction by a network
 //! that has not seen it. These predictions choose the kinds of networks and their weights (`score`), and say how much
@@ -29,6 +30,9 @@ use crate::real::{Precision, Real};
 
 /// Fewer samples than this are too few to hold any out.
 const MIN_ROWS: usize = 20;
+
+/// Exact linear models that may join the ensemble.
+const LINES: usize = 2;
 
 /// Stream of the seed that takes a part of many samples.
 const PART_STREAM: u64 = 3;
@@ -83,8 +87,9 @@ pub(in crate::model) fn choose(
     }
     let mut plans = first(samples.task(), n, settings);
     ensemble.add_codes(samples, &plans);
-    // Codes that tell nothing more than the columns need not be tried.
-    plans.retain(|plan| plan.bins == 0 || ensemble.width(plan.bins) > ensemble.width(0));
+    // Codes that tell nothing more than the columns need not be tried, nor more of them than there are samples.
+    let width = |plan: &MemberPlan| ensemble.width(plan.bins);
+    plans.retain(|plan| plan.bins == 0 || (width(plan) > ensemble.width(0) && width(plan) <= n));
     work.enter(Stage::Search)?;
     let choice = Race::new(samples, ensemble, parts, settings, work)?.run(plans)?;
     work.replan(all_training_cost(&choice.plans, settings, ensemble, n));
@@ -195,11 +200,12 @@ impl<'a, 'b> Race<'a, 'b> {
         let refit = self.settings.members < search.folds;
         let most_kinds = if refit { self.settings.members } else { search.kinds };
         let last = search.kinds.max(most_kinds);
-        let all: Vec<usize> = (0..first.len()).collect();
         self.plan_ahead(&first, search.survivors, last);
+        let (deep, linear): (Vec<usize>, Vec<usize>) =
+            (0..first.len()).partition(|&c| !first[c].network.hidden_layer_sizes.is_empty());
         self.add(first);
-        self.advance(&all, 1, false);
-        let survivors = self.best(&all, search.survivors);
+        self.advance(&deep, 1, false);
+        let survivors = self.best(&deep, search.survivors);
         self.advance(&survivors, 2.min(k), false);
         let order = self.best(&survivors, survivors.len());
         let tried: Vec<&MemberPlan> = self.kinds.iter().map(|kind| &kind.plan).collect();
@@ -210,30 +216,31 @@ impl<'a, 'b> Race<'a, 'b> {
         self.add(more);
         self.advance(&fresh, 2.min(k), false);
         let contenders: Vec<usize> = survivors.iter().chain(&fresh).copied().collect();
-        let finalists = self.finalists(&contenders, last);
+        let mut finalists = self.complements(&contenders, last);
         self.work.enter(Stage::Training)?;
         self.advance(&finalists, k, true);
+        // Exact linear models cost next to nothing: all are judged by all folds, and what lies around the best of them.
+        self.advance(&linear, k, true);
+        let mut lines = linear.clone();
+        if let [best] = self.best(&linear, 1)[..] {
+            let tried: Vec<&MemberPlan> = self.kinds.iter().map(|kind| &kind.plan).collect();
+            let more = around(&self.kinds[best].plan, &tried, self.n, &self.settings);
+            let fresh: Vec<usize> = (self.kinds.len()..self.kinds.len() + more.len()).collect();
+            self.add(more);
+            self.advance(&fresh, k, true);
+            lines.extend(fresh);
+        }
+        finalists.extend(self.best(&lines, LINES));
         if self.work.is_stopped() {
             self.keep_what_is_there(&finalists)?;
         }
         self.finish(&finalists, most_kinds, refit)
     }
 
-    /// Kinds that do well together, at most so many. With and without hidden layers are both among them: they may be as
-    /// good where there are data, and differ where there are none.
-    fn finalists(&self, contenders: &[usize], most: usize) -> Vec<usize> {
+    /// Kinds that do well together, at most so many.
+    fn complements(&self, contenders: &[usize], most: usize) -> Vec<usize> {
         let judged: Vec<Option<HeldOut>> = contenders.iter().map(|&c| self.kinds[c].judged.clone()).collect();
-        let mut finalists: Vec<usize> =
-            complements(&judged, most).into_iter().map(|place| contenders[place]).collect();
-        let is_deep = |c: &usize| !self.kinds[*c].plan.network.hidden_layer_sizes.is_empty();
-        if finalists.len() > 1 && !finalists.iter().any(is_deep) {
-            let deep: Vec<usize> = contenders.iter().copied().filter(is_deep).collect();
-            if let [best] = self.best(&deep, 1)[..] {
-                finalists.pop();
-                finalists.push(best);
-            }
-        }
-        finalists
+        complements(&judged, most).into_iter().map(|place| contenders[place]).collect()
     }
 
     /// After an interruption: go on with those folds that all finalists have been through, if these are enough to

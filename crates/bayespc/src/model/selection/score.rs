@@ -147,7 +147,8 @@ pub(super) fn pick(judged: &[Option<HeldOut>], picks: usize, kinds: usize) -> Ve
     picked.truncate(kinds.min(picks));
     while picked.len() < picks {
         let different = picked.iter().enumerate().filter(|(i, c)| !picked[..*i].contains(c)).count();
-        let allowed = |c: usize| different < kinds || picked.contains(&c);
+        let joins = |c: usize| different < kinds && (picked.is_empty() || clearly_adds(judged, &picked, c));
+        let allowed = |c: usize| picked.contains(&c) || joins(c);
         let Some(best) = best_addition(judged, &picked, allowed) else { break };
         picked.push(best);
     }
@@ -183,6 +184,27 @@ fn best_addition(
     best.map(|(_, c)| c)
 }
 
+/// Whether candidate `c` raises the mean log density of the mixture by more than the standard error of the gain: what a
+/// choice among many finds by chance is no gain.
+fn clearly_adds(judged: &[Option<HeldOut>], picked: &[usize], c: usize) -> bool {
+    let Some(candidate) = &judged[c] else { return false };
+    let before = those(judged, picked);
+    let mut after = before.clone();
+    after.push(candidate);
+    let n = candidate.log_densities.len();
+    let (mean, error) =
+        mean_and_error(&(0..n).map(|j| log_density(&after, j) - log_density(&before, j)).collect::<Vec<_>>());
+    mean > error
+}
+
+/// Mean of these differences and its standard error.
+fn mean_and_error(differences: &[f64]) -> (f64, f64) {
+    let n = differences.len() as f64;
+    let mean = differences.iter().sum::<f64>() / n;
+    let variance = differences.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+    (mean, (variance / n).sqrt())
+}
+
 /// The best candidate and those whose densities are lower by less than the standard error of the difference, the best
 /// one first.
 fn as_good_as_the_best(judged: &[Option<HeldOut>]) -> Vec<usize> {
@@ -191,11 +213,9 @@ fn as_good_as_the_best(judged: &[Option<HeldOut>]) -> Vec<usize> {
     order.sort_by(|a, b| score(&[b.1]).total_cmp(&score(&[a.1])));
     let Some(&(_, best)) = order.first() else { return Vec::new() };
     let equal = |own: &HeldOut| {
-        let n = own.log_densities.len() as f64;
         let differences = own.log_densities.iter().zip(&best.log_densities).map(|(l, b)| l - b);
-        let mean = differences.clone().sum::<f64>() / n;
-        let variance = differences.map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
-        mean > -(variance / n).sqrt()
+        let (mean, error) = mean_and_error(&differences.collect::<Vec<_>>());
+        mean > -error
     };
     order
         .into_iter()
