@@ -157,8 +157,8 @@ pub fn reproduce(
 }
 
 const SYNTHETIC_CAPTION: &str = "Left: noise that grows with the input, learned by a variance node; the band is \
-    the 95 % interval of the noise alone. Right: y = x³ with a gap in the data, by five networks chosen as the \
-    command chooses them; the band is the 95 % interval of what they do not know, thin lines are posterior draws.";
+    the 95 % interval of the noise alone. Right: y = x³ with a gap in the data, by the default model; \
+    the band is the 95 % interval of what it does not know, thin lines are posterior draws of its networks.";
 
 /// What to draw of the records of a curve experiment: metric, axis label, logarithmic?
 type Metrics = [(&'static str, &'static str, bool)];

@@ -3,7 +3,7 @@
 
 use bayespc::Samples;
 use bayespc::heads::{HeadSettings, VarianceNode};
-use bayespc::model::{Model, ModelSettings, SearchSettings};
+use bayespc::model::{Model, ModelSettings};
 use bayespc::network::NetworkSettings;
 use bayespc::prediction::{Method, Predictive};
 use bayespc::training::TrainingSettings;
@@ -30,43 +30,48 @@ pub fn figure() -> Result<String> {
     let aleatoric = panel(
         "Aleatoric",
         &noisy,
-        HeadSettings::VarianceNode(VarianceNode::default()),
+        &one_network(),
         (-0.75, 0.75),
         synthetic::aleatoric_mean,
         Predictive::aleatoric_variance,
-        (1, 0),
+        0,
     )?;
     let epistemic = panel(
         "Epistemic",
         &gap,
-        HeadSettings::default(),
+        &ModelSettings::default(),
         (-7.0, 7.0),
         synthetic::epistemic_mean,
         Predictive::epistemic_variance,
-        (5, 3),
+        20,
     )?;
     crate::plot::figure(&[aleatoric, epistemic], 2, 1000, 460)
+}
+
+/// One network shows what a variance node learns; the epistemic band is what the default ensemble is for.
+fn one_network() -> ModelSettings {
+    ModelSettings {
+        network: NetworkSettings {
+            hidden_layer_sizes: vec![100],
+            head: HeadSettings::VarianceNode(VarianceNode::default()),
+            ..NetworkSettings::default()
+        },
+        training: TrainingSettings { epochs: 200, ..TrainingSettings::default() },
+        ..ModelSettings::fast()
+    }
 }
 
 fn panel(
     title: &str,
     data: &Curve,
-    head: HeadSettings,
+    settings: &ModelSettings,
     (low, high): (f64, f64),
     truth: fn(f64) -> f64,
     variance: fn(&Predictive) -> Mat<f64>,
-    (members, draws): (usize, usize),
+    draws: usize,
 ) -> Result<Panel> {
-    // One network shows what a variance node learns; the epistemic band is what the default ensemble is for.
-    let settings = ModelSettings {
-        network: NetworkSettings { hidden_layer_sizes: vec![100], head, ..NetworkSettings::default() },
-        training: TrainingSettings { epochs: 200, ..TrainingSettings::default() },
-        members,
-        search: SearchSettings { enabled: members > 1, noise: false, ..SearchSettings::default() },
-        ..ModelSettings::default()
-    };
     let samples = Samples::new(&data.features, &data.targets).map_err(learning(title))?;
-    let model = Model::fit(&samples, &settings);
+    let model = Model::fit(&samples, settings);
     let model = model.map_err(learning(title))?;
     let places = 201;
     let x: Vec<f64> =
@@ -80,9 +85,10 @@ fn panel(
     // Drawn first, so that prediction and truth stay on top.
     let mut lines = Vec::new();
     if draws > 0 {
-        let method = Method::MonteCarlo { draws, seed: 1, layer_noise: false };
+        // One draw of each network is enough to see them apart.
+        let method = Method::MonteCarlo { draws: 1, seed: 1, layer_noise: false };
         let drawn = model.predict_by(grid.as_ref(), method).map_err(learning(title))?;
-        for component in drawn.components() {
+        for component in drawn.components().iter().take(draws) {
             lines.push(Line {
                 label: "posterior draws".to_owned(),
                 x: x.clone(),
