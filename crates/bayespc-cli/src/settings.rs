@@ -28,7 +28,7 @@ pub struct SettingsArgs {
     /// Seed of initial weights, shuffles and the hold-out
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Whether each network's prior, activation, noise model and width are chosen by held-out density, but for those that
+    /// Whether each network's codes, prior, activation, noise and width are chosen by held-out density, but for those that
     /// were set; `--set search.folds=3` and the like say how
     #[arg(long, value_enum, default_value_t = Search::Auto)]
     pub search: Search,

@@ -48,8 +48,3 @@ pub fn search<T: Real>(
     let NetworkSettings { prior, head, .. } = chosen.members()[0].network().settings().clone();
     Ok(LearnerSettings::Bpc(BpcSettings { rule: settings.rule.clone(), prior, head }))
 }
-
-/// Seeds of members are far apart, so that neighbouring seeds of a run share no member.
-pub fn member_seed(seed: u64, member: usize) -> u64 {
-    seed.wrapping_add((member as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15))
-}

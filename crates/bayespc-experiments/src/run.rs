@@ -10,7 +10,7 @@ use std::time::Instant;
 use bayespc::base::linalg::cast;
 use bayespc::data::Dataset;
 use bayespc::learners::{Learner, LearnerSettings, Startable};
-use bayespc::model::{Model, ModelSettings};
+use bayespc::model::{Model, ModelSettings, member_seed};
 use bayespc::prediction::Predictive;
 use bayespc::training::{self, Control, EpochReport, Observer, Silent, TrainingSettings};
 use bayespc::{Real, Samples, metrics};
@@ -19,7 +19,7 @@ use faer::Mat;
 use rayon::prelude::*;
 
 use crate::error::Result;
-use crate::learner::{member_seed, model_settings, search};
+use crate::learner::{model_settings, search};
 use crate::records::{Record, RecordFile, Records, Unit};
 use crate::spec::{LearnerSpec, Measure, RunSpec, Spec};
 use crate::task::{Source, Task, learning};

@@ -453,6 +453,6 @@ pub(super) fn all_training_cost(
 }
 
 /// Seeds of members are far apart, so that neighbouring seeds of a user share no member.
-pub(super) fn member_seed(seed: u64, member: usize) -> u64 {
+pub fn member_seed(seed: u64, member: usize) -> u64 {
     seed.wrapping_add((member as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15))
 }

@@ -1,12 +1,11 @@
 //! The layer a user touches: settings in, a fitted model out, predictions in the units of the data.
 //!
 //! ```text
-//! samples ─▶ fit ─▶ selection ─▶ a plan per network ─▶ ensemble ─▶ networks ─▶ predict
-//!             └──▶ calibration: samples held out  ───────────────▶ factors ──────┘
+//! samples ─▶ fit ─▶ selection: folds ─▶ networks, and how much noise they should speak of ─▶ predict
+//!             └──▶ calibration: samples held out besides ─▶ factors ─────────────────────────┘
 //! ```
 //!
-//! Selection and calibration know nothing of each other or of [`Model`]: they give plans and factors, and only `fit`
-//! calls them.
+//! Selection and calibration know nothing of [`Model`]: they give networks and factors, and only `fit` calls them.
 
 pub mod calibration;
 mod ensemble;
@@ -25,7 +24,7 @@ mod spread;
 mod stream;
 
 pub use calibration::Calibration;
-pub use ensemble::{Member, MemberPlan};
+pub use ensemble::{Member, MemberPlan, member_seed};
 pub use model::Model;
 pub use observer::{Control, Observer, Progress, Stage};
 pub use selection::{HeldOutScores, SearchSettings};

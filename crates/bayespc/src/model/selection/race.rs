@@ -34,8 +34,8 @@ const MIN_ROWS: usize = 20;
 /// Exact linear models that may join the ensemble.
 const LINES: usize = 2;
 
-/// Stream of the seed that takes a part of many samples.
-const PART_STREAM: u64 = 3;
+/// First of the streams of the seed that take a part of many samples, one for each fold.
+const PART_STREAM: u64 = 100;
 
 /// What was chosen, and all that was tried.
 pub(in crate::model) struct Choice {
