@@ -121,7 +121,7 @@ fn train_learner(
 ) -> Result<Timed> {
     let start = Instant::now();
     let input_scaling = match settings.input_scaling {
-        InputScaling::Features => Standardiser::fit(parts.train.features.as_ref())?,
+        InputScaling::Auto | InputScaling::Features => Standardiser::fit(parts.train.features.as_ref())?,
         InputScaling::Whole => Standardiser::fit_whole(parts.train.features.as_ref(), None)?,
     };
     let input = input_scaling.apply(parts.train.features.as_ref())?;

@@ -27,6 +27,10 @@ use crate::real::Real;
 /// Codes of all columns at most. More of them would cost more than they tell; columns then get fewer bins each.
 const MOST: usize = 1000;
 
+/// Codes of all samples together at most: long tables get fewer, so that they fit in memory (128 MB in single precision).
+/// They have the samples from which hidden units learn to bend a column.
+const ALL: usize = 1 << 25;
+
 /// Bins are halved that are wider than this share of the column's range, and this many times the median bin.
 const WIDEST: (f64, f64) = (0.2, 4.0);
 
@@ -47,18 +51,19 @@ impl Codes {
     pub(crate) fn most(bins: usize, d: usize) -> usize {
         // Those of which some are halved until none is a fifth of the range: at most eight more.
         let halves = |bins: usize| if bins > 0 { bins + 8 } else { 0 };
-        halves(Self::bins_each(bins, d)).saturating_mul(d)
+        halves(Self::bins_each(bins, d, 1)).saturating_mul(d)
     }
 
-    /// Bins of each of `d` columns; none rather than one.
-    fn bins_each(bins: usize, d: usize) -> usize {
-        Some(bins.min(MOST / d.max(1))).filter(|&bins| bins > 1).unwrap_or(0)
+    /// Bins of each of `d` columns of `n` samples; none rather than one.
+    fn bins_each(bins: usize, d: usize, n: usize) -> usize {
+        let most = MOST.min(ALL / n.max(1));
+        Some(bins.min(most / d.max(1))).filter(|&bins| bins > 1).unwrap_or(0)
     }
 
     /// Codes of at most `bins` bins for every column.
     pub(crate) fn fit(inputs: Inputs<'_>, weights: Option<&[f64]>, bins: usize) -> Self {
         let d = inputs.n_features();
-        let most = Self::bins_each(bins, d);
+        let most = Self::bins_each(bins, d, inputs.n_samples());
         let mut codes = Self { bins, edges: Vec::with_capacity(d), scaling: Standardiser::identity(0) };
         for column in 0..d {
             let mut values: Vec<(f64, f64)> = (0..inputs.n_samples())
@@ -297,9 +302,11 @@ mod tests {
     }
 
     #[test]
-    fn many_columns_get_fewer_bins_and_very_many_none() {
+    fn many_columns_or_samples_get_fewer_bins_and_very_many_none() {
         let many = Mat::from_fn(200, 40, |i, j| ((i + 1) * j) as f64);
         assert_eq!(Codes::fit((&many).into(), None, 20).width(), 200 * 5);
+        let long = Mat::from_fn(2, 1 << 22, |_, j| (j % 1000) as f64);
+        assert_eq!(Codes::fit((&long).into(), None, 20).width(), 2 * 4);
         let very_many = Mat::from_fn(10_000, 3, |i, j| (i * j) as f64);
         assert_eq!(Codes::fit((&very_many).into(), None, 20).width(), 0);
     }

@@ -171,7 +171,7 @@ impl Ensemble {
         Ok(Self {
             task: samples.task(),
             input_scaling: match scaling {
-                InputScaling::Features => inputs.scaling(weights)?,
+                InputScaling::Auto | InputScaling::Features => inputs.scaling(weights)?,
                 InputScaling::Whole => inputs.whole_scaling(weights)?,
             },
             target_scaling: samples.targets().scaling(weights)?,
@@ -357,19 +357,6 @@ pub(super) struct Standardised<T> {
 }
 
 impl<T: Real> Standardised<T> {
-    /// The samples with these numbers, copied.
-    pub(super) fn select(&self, samples: &[usize]) -> Self {
-        let pick = |values: &[T], d: usize| -> Vec<T> {
-            samples.iter().flat_map(|&j| &values[j * d..(j + 1) * d]).copied().collect()
-        };
-        Self {
-            inputs: pick(&self.inputs, self.widths.0),
-            targets: pick(&self.targets, self.widths.1),
-            weights: self.weights.as_ref().map(|weights| samples.iter().map(|&j| weights[j]).collect()),
-            widths: self.widths,
-        }
-    }
-
     /// Targets in double precision, sample after sample.
     pub(super) fn targets(&self) -> impl Iterator<Item = f64> + '_ {
         self.targets.iter().map(|y| y.as_f64())

@@ -7,6 +7,7 @@ use super::ensemble::Ensemble;
 use super::memory;
 use super::model::Model;
 use super::observer::{Observer, Stage, Work};
+use super::pictures;
 use super::selection;
 use super::settings::ModelSettings;
 use crate::data::{OwnedSamples, Samples, Targets, Task, canonical};
@@ -31,6 +32,8 @@ impl Model {
         check_task(samples.task(), settings)?;
         let sorted = canonical(samples, batch_to_sort(settings));
         let samples = sorted.as_ref().map_or(*samples, OwnedSamples::view);
+        let said = settings;
+        let settings = &pictures::adapted(said, &samples);
         memory::check(settings, samples.n_features(), samples.n_outputs())?;
 
         let work = Work::new(observer);
@@ -46,7 +49,7 @@ impl Model {
         }
         ensemble.forget_unused_codes();
         let mut model = Self {
-            settings: settings.clone(),
+            settings: said.clone(),
             ensemble,
             calibrated: choice.calibrated,
             candidates: choice.candidates,

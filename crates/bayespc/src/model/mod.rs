@@ -16,6 +16,7 @@ mod memory;
 #[expect(clippy::module_inception, reason = "the folder's main type")]
 mod model;
 mod observer;
+mod pictures;
 mod predict;
 mod refit;
 pub mod selection;

@@ -60,8 +60,11 @@ pub struct ModelSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InputScaling {
-    /// Every feature by its own mean and deviation.
+    /// Every feature by its own mean and deviation, unless the samples are pictures and their classes are to be learned
+    /// by networks that are chosen from the data.
     #[default]
+    Auto,
+    /// Every feature by its own mean and deviation.
     Features,
     /// All features by one mean and deviation, as images want it.
     Whole,

@@ -133,6 +133,12 @@ impl Spread {
         best.map_or(self, |(_, spread)| spread)
     }
 
+    /// The same with variances `c` times as large, but far from all data.
+    pub(super) fn shrunk(self, c: f64) -> Self {
+        let (aleatoric, epistemic, floor) = (c * self.aleatoric, c * self.epistemic, c * self.floor);
+        Self { aleatoric, epistemic, floor, ..self }
+    }
+
     /// β(e).
     pub(super) fn epistemic_variance(&self, e: f64) -> f64 {
         self.epistemic * e.min(self.near) + self.far * (e - self.near).max(0.0)

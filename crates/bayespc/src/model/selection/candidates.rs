@@ -22,6 +22,9 @@ const FEWEST: usize = 700;
 /// Samples of the largest batch.
 const LARGEST: usize = 512;
 
+/// Samples per batch of a linear model: its posterior is a sum, the same whatever they are.
+const LINE_BATCH: usize = 4096;
+
 /// The first candidates.
 pub(super) fn first(task: Task, n: usize, settings: &ModelSettings) -> Vec<MemberPlan> {
     let (search, own) = (&settings.search, &settings.network);
@@ -56,7 +59,11 @@ pub(super) fn linear(n: usize, settings: &ModelSettings) -> Vec<MemberPlan> {
     let one = |bins: usize, var: f64| {
         let mut network = NetworkSettings { hidden_layer_sizes: Vec::new(), ..own.clone() };
         network.prior.var = var;
-        MemberPlan { epochs: 1, ..MemberPlan::new(network, &settings.training, bins) }
+        MemberPlan {
+            epochs: 1,
+            batch_size: Some(LINE_BATCH),
+            ..MemberPlan::new(network, &settings.training, bins)
+        }
     };
     let vars = &settings.search.linear_vars;
     all_bins(n, settings).into_iter().flat_map(|bins| vars.iter().map(move |&var| one(bins, var))).collect()
@@ -66,9 +73,9 @@ pub(super) fn linear(n: usize, settings: &ModelSettings) -> Vec<MemberPlan> {
 fn all_bins(n: usize, settings: &ModelSettings) -> Vec<usize> {
     let fine = |bins: usize| if n >= FINER * BIN_SAMPLES * bins { FINER * bins } else { bins };
     match settings.input_scaling {
-        InputScaling::Features if settings.search.bins.is_empty() => vec![settings.bins],
-        InputScaling::Features => settings.search.bins.iter().map(|&bins| fine(bins)).collect(),
         InputScaling::Whole => vec![0],
+        _ if settings.search.bins.is_empty() => vec![settings.bins],
+        _ => settings.search.bins.iter().map(|&bins| fine(bins)).collect(),
     }
 }
 

@@ -7,6 +7,7 @@
 //! samples says how much noise it should speak of (`verdict`).
 
 mod candidates;
+mod chance;
 mod race;
 mod score;
 mod settings;

@@ -7,8 +7,6 @@
 //! noise there is. Nothing is trained twice, unless there are so many samples that candidates are compared on a part of
 //! them, or fewer networks are asked for than there are folds: then networks of the kinds chosen train on all samples.
 
-use std::collections::BTreeMap;
-
 use rand::seq::SliceRandom;
 use rayon::prelude::*;
 
@@ -101,8 +99,10 @@ pub(super) struct Kind {
     pub(super) plan: MemberPlan,
     /// Of each fold so far, the network that has not seen it; none where it learned from a part only.
     pub(super) networks: Vec<Option<Member>>,
-    /// What it predicts for the samples of the fold.
+    /// What it predicts for the samples of the fold; none any more once it is out of the race.
     pub(super) predictions: Vec<Predictive>,
+    /// Folds it has been through.
+    pub(super) folds: usize,
     pub(super) judged: Option<HeldOut>,
     failed: bool,
 }
@@ -122,8 +122,6 @@ pub(super) struct Race<'a, 'b> {
     /// Samples to learn from and to predict when a slice is held out.
     pub(super) slices: Vec<(Vec<usize>, Vec<usize>)>,
     pub(super) samples: Samples<'a>,
-    single: BTreeMap<usize, Standardised<f32>>,
-    double: BTreeMap<usize, Standardised<f64>>,
     n: usize,
     pub(super) kinds: Vec<Kind>,
 }
@@ -164,12 +162,6 @@ impl<'a, 'b> Race<'a, 'b> {
             let outside = (0..n).filter(|&j| !inside[j]).collect();
             (part((folds.len(), outside)), part((folds.len() + 1, slice)))
         };
-        let bins = || ensemble.codes.keys().copied().chain([0]);
-        let (mut single, mut double) = (BTreeMap::new(), BTreeMap::new());
-        match settings.search.precision {
-            Precision::F32 => single = ensemble.standardise_all(samples, bins())?,
-            Precision::F64 => double = ensemble.standardise_all(samples, bins())?,
-        }
         let settings = ModelSettings {
             method: if settings.method == Method::Mean { Method::Linearised } else { settings.method },
             ..settings.clone()
@@ -187,8 +179,6 @@ impl<'a, 'b> Race<'a, 'b> {
             work,
             ensemble,
             samples: *samples,
-            single,
-            double,
             n,
             kinds: Vec::new(),
         })
@@ -217,24 +207,37 @@ impl<'a, 'b> Race<'a, 'b> {
         self.advance(&fresh, 2.min(k), false);
         let contenders: Vec<usize> = survivors.iter().chain(&fresh).copied().collect();
         let mut finalists = self.complements(&contenders, last);
+        self.forget_all_but(&finalists);
         self.work.enter(Stage::Training)?;
         self.advance(&finalists, k, true);
-        // Exact linear models cost next to nothing: all are judged by all folds, and what lies around the best of them.
-        self.advance(&linear, k, true);
+        // Exact linear models cost next to nothing: all are judged by all folds, and what lies around the best of them;
+        // by two folds if there are so many samples that two say enough.
+        let enough = if self.n > search.max_rows { 2.min(k) } else { k };
+        self.advance(&linear, enough, false);
         let mut lines = linear.clone();
         if let [best] = self.best(&linear, 1)[..] {
             let tried: Vec<&MemberPlan> = self.kinds.iter().map(|kind| &kind.plan).collect();
             let more = around(&self.kinds[best].plan, &tried, self.n, &self.settings);
             let fresh: Vec<usize> = (self.kinds.len()..self.kinds.len() + more.len()).collect();
             self.add(more);
-            self.advance(&fresh, k, true);
+            self.advance(&fresh, enough, false);
             lines.extend(fresh);
         }
-        finalists.extend(self.best(&lines, LINES));
+        let lines = self.best(&lines, LINES);
+        finalists.extend(&lines);
+        self.forget_all_but(&finalists);
+        self.advance(&lines, k, true);
         if self.work.is_stopped() {
             self.keep_what_is_there(&finalists)?;
         }
         self.finish(&finalists, most_kinds, refit)
+    }
+
+    /// Let go of what the other kinds have learned and said. How they did is kept.
+    fn forget_all_but(&mut self, kinds: &[usize]) {
+        for (_, kind) in self.kinds.iter_mut().enumerate().filter(|(c, _)| !kinds.contains(c)) {
+            (kind.networks, kind.predictions) = (Vec::new(), Vec::new());
+        }
     }
 
     /// Kinds that do well together, at most so many.
@@ -258,6 +261,7 @@ impl<'a, 'b> Race<'a, 'b> {
             let kind = &mut self.kinds[c];
             kind.networks.truncate(folds);
             kind.predictions.truncate(folds);
+            kind.folds = folds;
             kind.judged = HeldOut::of(&kind.predictions, &self.held_out, self.settings.temperature != 1.0);
         }
         Ok(())
@@ -280,6 +284,7 @@ impl<'a, 'b> Race<'a, 'b> {
             plan,
             networks: Vec::new(),
             predictions: Vec::new(),
+            folds: 0,
             judged: None,
             failed: false,
         }));
@@ -321,6 +326,7 @@ impl<'a, 'b> Race<'a, 'b> {
             } else {
                 kind.networks.push(network);
                 kind.predictions.push(predictive);
+                kind.folds += 1;
             }
         }
         let keep_temperature = self.settings.temperature != 1.0;
@@ -353,19 +359,13 @@ impl<'a, 'b> Race<'a, 'b> {
     /// Train kind `c` without fold `f` and predict that fold.
     fn train(&self, c: usize, f: usize, whole: bool) -> Result<Trial> {
         self.work.check()?;
-        let bins = self.kinds[c].plan.bins;
         match self.settings.search.precision {
-            Precision::F32 => self.train_on(&self.single[&bins], (c, f), whole),
-            Precision::F64 => self.train_on(&self.double[&bins], (c, f), whole),
+            Precision::F32 => self.train_in::<f32>((c, f), whole),
+            Precision::F64 => self.train_in::<f64>((c, f), whole),
         }
     }
 
-    fn train_on<T: Real>(
-        &self,
-        samples: &Standardised<T>,
-        (c, f): (usize, usize),
-        whole: bool,
-    ) -> Result<Trial> {
+    fn train_in<T: Real>(&self, (c, f): (usize, usize), whole: bool) -> Result<Trial> {
         let rows = if whole { &self.rest[f] } else { &self.parts[f] };
         let mut plan = self.kinds[c].plan.clone();
         // As many steps on a part as there would be passes over all, or networks of long data were judged untrained.
@@ -374,11 +374,19 @@ impl<'a, 'b> Race<'a, 'b> {
             plan.epochs = (plan.epochs as f64 * shorter.sqrt()).round() as usize;
         }
         let seed = member_seed(self.settings.training.seed, c * self.folds.len() + f);
-        let train = samples.select(rows);
+        let train = self.seen_by::<T>(&plan, rows)?;
         let member = train_member(&plan, None, &train, &self.settings, seed, self.work)?;
+        drop(train);
         let member = member.ok_or(Error::Interrupted)?;
-        let predictive = predict_member(&member, &samples.select(&self.folds[f]), self.settings.method)?;
+        let fold = self.seen_by::<T>(&plan, &self.folds[f])?;
+        let predictive = predict_member(&member, &fold, self.settings.method)?;
         Ok(((rows.len() == self.rest[f].len()).then_some(member), predictive))
+    }
+
+    /// Samples as a network of this plan sees them. Codes are made where they are needed: those of all samples at once
+    /// would take many times the memory of a long table.
+    pub(super) fn seen_by<T: Real>(&self, plan: &MemberPlan, samples: &[usize]) -> Result<Standardised<T>> {
+        self.ensemble.standardise(&self.samples.select(samples).view(), plan.bins)
     }
 
     /// The best of these kinds, at most so many, the best one first.

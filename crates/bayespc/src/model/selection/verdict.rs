@@ -55,7 +55,12 @@ impl Race<'_, '_> {
             let candidates = (0..self.kinds.len()).map(|c| self.candidate(c, &[])).collect();
             return Ok(Choice { candidates, ..Choice::plain(self.settings.plans()) });
         }
-        let (calibrated, held_out) = self.judge(&picked)?;
+        let (mut calibrated, held_out) = self.judge(&picked)?;
+        if let (Some(spread), false) = (&mut calibrated.spread, refit) {
+            let kinds: Vec<(f64, &Kind)> =
+                counted(&picked).into_iter().map(|(c, weight)| (weight as f64, &self.kinds[c])).collect();
+            *spread = spread.shrunk(self.without_chance(&kinds, spread)?);
+        }
         let candidates = (0..self.kinds.len()).map(|c| self.candidate(c, &picked)).collect();
         let (mut members, mut plans) = (Vec::new(), Vec::new());
         for (c, weight) in counted(&picked) {
@@ -209,7 +214,7 @@ impl Race<'_, '_> {
             activation: network.activation,
             head: network.head.clone(),
             density: judged.map(|judged| judged.density() - self.held_out.log_unit()),
-            folds: kind.predictions.len(),
+            folds: kind.folds,
             members: match (in_use, self.settings.members < self.settings.search.folds) {
                 (false, _) => 0,
                 (true, false) => self.folds.len(),
