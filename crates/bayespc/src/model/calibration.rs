@@ -125,19 +125,27 @@ fn sorted_scores(predictive: &Predictive, values: MatRef<'_, f64>) -> Vec<Vec<f6
 
 /// The τ with the largest log density of the targets and of log τ under its prior, by golden section on log τ.
 pub(super) fn best_temperature(predictive: &Predictive, test: &Samples<'_>) -> Result<f64> {
-    let total = test.total_weight();
+    best_common_temperature(&[(predictive, *test)])
+}
+
+/// The same of several predictions together.
+pub(super) fn best_common_temperature(tests: &[(&Predictive, Samples<'_>)]) -> Result<f64> {
+    let total: f64 = tests.iter().map(|(_, test)| test.total_weight()).sum();
     let objective = |log_temperature: f64| -> Result<f64> {
         let temperature = log_temperature.exp();
-        let log_densities = match test.targets() {
-            Targets::Values(values) => predictive.tempered(temperature).log_density(values)?,
-            Targets::Classes { labels, .. } => {
-                let probabilities = predictive.class_probabilities(temperature)?;
-                metrics::log_probabilities(probabilities.as_ref(), labels)?
-            }
-        };
-        let weight = |j: usize| test.weights().map_or(1.0, |weights| weights[j]);
-        let sum: f64 = log_densities.iter().enumerate().map(|(j, density)| weight(j) * density).sum();
-        Ok((sum - 0.5 * (log_temperature / PRIOR_SPREAD).powi(2)) / total)
+        let mut sum = -0.5 * (log_temperature / PRIOR_SPREAD).powi(2);
+        for (predictive, test) in tests {
+            let log_densities = match test.targets() {
+                Targets::Values(values) => predictive.tempered(temperature).log_density(values)?,
+                Targets::Classes { labels, .. } => {
+                    let probabilities = predictive.class_probabilities(temperature)?;
+                    metrics::log_probabilities(probabilities.as_ref(), labels)?
+                }
+            };
+            let weight = |j: usize| test.weights().map_or(1.0, |weights| weights[j]);
+            sum += log_densities.iter().enumerate().map(|(j, density)| weight(j) * density).sum::<f64>();
+        }
+        Ok(sum / total)
     };
     maximise(objective, TEMPERATURES).map(f64::exp)
 }

@@ -45,7 +45,20 @@ pub(super) fn first(task: Task, n: usize, settings: &ModelSettings) -> Vec<Membe
         }
     }
     plans.extend(linear(n, settings));
+    if matches!(task, Task::Classification { .. }) && settings.search.noise {
+        plans.extend(logistic(n, settings));
+    }
     plans
+}
+
+/// Logistic regression: logits that are linear in the columns.
+fn logistic(n: usize, settings: &ModelSettings) -> Vec<MemberPlan> {
+    let one = |plan: MemberPlan| {
+        let network =
+            NetworkSettings { head: HeadSettings::Categorical(Categorical::default()), ..plan.network };
+        MemberPlan::new(network, &training(1.0, n, settings), plan.bins)
+    };
+    linear(n, settings).into_iter().filter(|plan| plan.bins == 0).map(one).collect()
 }
 
 /// The exact linear models: one conjugate layer, one pass; of columns as they are, and of their codes.

@@ -29,6 +29,9 @@ use crate::real::{Precision, Real};
 /// Fewer samples than this are too few to hold any out.
 const MIN_ROWS: usize = 20;
 
+/// Samples of classes that candidates are compared by in a round at least, if three folds have them.
+const ROUND: usize = 100;
+
 /// Exact linear models that may join the ensemble.
 const LINES: usize = 2;
 
@@ -194,9 +197,12 @@ impl<'a, 'b> Race<'a, 'b> {
         let (deep, linear): (Vec<usize>, Vec<usize>) =
             (0..first.len()).partition(|&c| !first[c].network.hidden_layer_sizes.is_empty());
         self.add(first);
-        self.advance(&deep, 1, false);
+        // A fold of few samples says little, of classes less than of values.
+        let folds = if self.held_out.is_classes() { ROUND.div_ceil(self.folds[0].len()) } else { 1 };
+        let round = folds.clamp(1, 3);
+        self.advance(&deep, round.min(k), false);
         let survivors = self.best(&deep, search.survivors);
-        self.advance(&survivors, 2.min(k), false);
+        self.advance(&survivors, (2 * round).min(k), false);
         let order = self.best(&survivors, survivors.len());
         let tried: Vec<&MemberPlan> = self.kinds.iter().map(|kind| &kind.plan).collect();
         let more = order
@@ -204,7 +210,7 @@ impl<'a, 'b> Race<'a, 'b> {
             .map_or_else(Vec::new, |&c| around(&self.kinds[c].plan, &tried, self.n, &self.settings));
         let fresh: Vec<usize> = (self.kinds.len()..self.kinds.len() + more.len()).collect();
         self.add(more);
-        self.advance(&fresh, 2.min(k), false);
+        self.advance(&fresh, (2 * round).min(k), false);
         let contenders: Vec<usize> = survivors.iter().chain(&fresh).copied().collect();
         let mut finalists = self.complements(&contenders, last);
         self.forget_all_but(&finalists);

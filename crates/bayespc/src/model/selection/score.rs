@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::{OwnedSamples, Standardiser, Targets};
 use crate::error::Result;
 use crate::metrics;
-use crate::model::calibration::best_temperature;
+use crate::model::calibration::best_common_temperature;
 use crate::model::spread::{Moments, Spread};
 use crate::prediction::Predictive;
 
@@ -127,11 +127,8 @@ impl HeldOutFolds<'_> {
 
 /// Temperature of class probabilities that suits the samples of these folds.
 pub(super) fn temperature(predictions: &[Predictive], tests: &[OwnedSamples]) -> Result<f64> {
-    let mut logs = 0.0;
-    for (predictive, test) in predictions.iter().zip(tests) {
-        logs += best_temperature(predictive, &test.view())?.ln() / predictions.len() as f64;
-    }
-    Ok(logs.exp())
+    let together: Vec<_> = predictions.iter().zip(tests.iter().map(OwnedSamples::view)).collect();
+    best_common_temperature(&together)
 }
 
 fn weights_of(test: &OwnedSamples) -> Vec<f64> {
