@@ -99,6 +99,12 @@ pub enum Error {
     /// An observer stopped the work before it had a result.
     #[error("interrupted before any network was trained")]
     Interrupted,
+    /// No network was trained in the time there was.
+    #[error("nothing could be trained in time_limit = {seconds} s: give more, or none")]
+    TimeLimit {
+        /// The limit.
+        seconds: f64,
+    },
     /// Prediction was asked of a model that has not learned.
     #[error("the model has not been fitted")]
     NotFitted,

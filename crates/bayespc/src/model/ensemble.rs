@@ -256,7 +256,7 @@ impl Ensemble {
             .par_iter()
             .enumerate()
             .map(|(m, plan)| {
-                if work.is_stopped() {
+                if work.is_over() {
                     return Ok(None);
                 }
                 let seed = member_seed(settings.training.seed, m);

@@ -36,7 +36,7 @@ impl Model {
         let settings = &pictures::adapted(said, &samples);
         memory::check(settings, samples.n_features(), samples.n_outputs())?;
 
-        let work = Work::new(observer);
+        let work = Work::within(observer, settings.time_limit);
         let parts = calibration::hold_out(&samples, settings)?;
         let train = parts.as_ref().map_or(samples, |parts| parts.train.view());
         let mut ensemble = Ensemble::untrained(&train, settings.input_scaling)?;
@@ -48,13 +48,16 @@ impl Model {
             ensemble.members = choice.members;
         }
         ensemble.forget_unused_codes();
+        let late = settings.time_limit.filter(|_| work.is_late()).map(|seconds| {
+            format!("the time limit of {seconds} s was reached: the model is what could be trained in it")
+        });
         let mut model = Self {
             settings: said.clone(),
             ensemble,
             calibrated: choice.calibrated,
             candidates: choice.candidates,
             held_out: choice.held_out,
-            warnings: constant_target(&train).into_iter().chain(few_values(&train)).collect(),
+            warnings: [constant_target(&train), few_values(&train), late].into_iter().flatten().collect(),
             interrupted: work.is_stopped(),
             n_seen: train.total_weight(),
             notes: BTreeMap::new(),

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::learners::Learner;
@@ -54,9 +55,15 @@ impl Observer for () {
     }
 }
 
+/// Share of the time that is left which work may be planned for: what it costs is known roughly.
+const MARGIN: f64 = 0.8;
+
 /// One piece of work, shared by the threads that do it.
 pub(crate) struct Work<'a> {
     watch: Mutex<Watch<'a>>,
+    begun: Instant,
+    /// Time it may take, if that is limited.
+    limit: Option<Duration>,
     done: AtomicU64,
     planned: AtomicU64,
     stopped: AtomicBool,
@@ -69,9 +76,17 @@ struct Watch<'a> {
 
 impl<'a> Work<'a> {
     pub(crate) fn new(observer: &'a mut dyn Observer) -> Self {
+        Self::within(observer, None)
+    }
+
+    /// Work that may take so many seconds.
+    pub(crate) fn within(observer: &'a mut dyn Observer, seconds: Option<f64>) -> Self {
         let progress = Progress { stage: Stage::Training, share: 0.0, loss: None, held_out: None };
         Self {
             watch: Mutex::new(Watch { observer, progress }),
+            begun: Instant::now(),
+            // A limit beyond what a duration can say is none.
+            limit: seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
             done: AtomicU64::new(0),
             planned: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
@@ -115,6 +130,23 @@ impl<'a> Work<'a> {
         self.stopped.load(Ordering::Relaxed)
     }
 
+    /// Whether the time is up.
+    pub(crate) fn is_late(&self) -> bool {
+        self.limit.is_some_and(|limit| self.begun.elapsed() >= limit)
+    }
+
+    /// Whether nothing more is to be begun.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_stopped() || self.is_late()
+    }
+
+    /// Whether work of this cost can be expected to end in time, by what the work so far has taken.
+    pub(crate) fn has_time_for(&self, cost: u64) -> bool {
+        let Some(limit) = self.limit else { return true };
+        let (done, elapsed) = (self.done.load(Ordering::Relaxed) as f64, self.begun.elapsed().as_secs_f64());
+        cost as f64 * elapsed <= MARGIN * (limit.as_secs_f64() - elapsed) * done
+    }
+
     /// What watches the training of one network whose steps cost so much each.
     pub(crate) fn of_network(&self, step_cost: u64) -> NetworkWork<'a, '_> {
         NetworkWork { work: self, step_cost, steps: 0 }
@@ -135,7 +167,7 @@ impl<'a> Work<'a> {
                 self.stopped.store(true, Ordering::Relaxed);
             }
         }
-        if self.is_stopped() { Control::Stop } else { Control::Continue }
+        if self.is_over() { Control::Stop } else { Control::Continue }
     }
 }
 
@@ -164,7 +196,7 @@ impl<T: Real> training::Observer<T> for NetworkWork<'_, '_> {
         if let Some(density) = report.validation_score {
             self.work.hold_out(density);
         }
-        Ok(if self.work.is_stopped() { Control::Stop } else { Control::Continue })
+        Ok(if self.work.is_over() { Control::Stop } else { Control::Continue })
     }
 }
 

@@ -43,7 +43,7 @@ impl Model {
         self.check_goes_on(samples)?;
         let sorted = canonical(samples, super::fit::batch_to_sort(settings));
         let samples = sorted.as_ref().map_or(*samples, OwnedSamples::view);
-        let work = Work::new(observer);
+        let work = Work::within(observer, settings.time_limit);
         work.enter(Stage::Training)?;
         // Batches that were chosen stay, unless others are asked for.
         let own_batches = settings.training.batch_size != self.settings.training.batch_size;

@@ -47,6 +47,9 @@ pub struct ModelSettings {
     pub temperature: f64,
     /// What to hold samples out for.
     pub calibration: Calibration,
+    /// Seconds that fitting may take; none: as long as it takes. The best that fits in them is kept, so that another
+    /// machine, or a busy one, may give another model.
+    pub time_limit: Option<f64>,
     /// Working precision of activities.
     pub precision: Precision,
     /// How inputs are standardised.
@@ -91,6 +94,7 @@ impl ModelSettings {
             search: SearchSettings::off(),
             temperature: 1.0,
             calibration: Calibration::None,
+            time_limit: None,
             precision: Precision::default(),
             input_scaling: InputScaling::default(),
             bins: 0,
@@ -144,6 +148,7 @@ impl ModelSettings {
             return Err(Error::Conflict { first: "bins", second: "input_scaling = whole" });
         }
         at_least_one("members", self.members)?;
+        self.time_limit.map_or(Ok(()), |seconds| positive("time_limit", seconds))?;
         positive("temperature", self.temperature)
     }
 

@@ -391,3 +391,37 @@ fn codes_survive_the_file_and_extrapolate_as_lines() {
     assert!((1..4).all(|j| std[(0, j)] > std[(0, j - 1)]), "{std:?}");
     assert!(std[(0, 3)] > 3.0 * std[(0, 0)], "{std:?}");
 }
+
+#[test]
+fn a_limit_that_is_not_reached_changes_nothing() {
+    let (x, y) = table(60, 1.0, 0.3, 5);
+    let all = Model::fit(&samples(&x, &y), &short()).unwrap();
+    let settings = ModelSettings { time_limit: Some(1e6), ..short() };
+    let limited = Model::fit(&samples(&x, &y), &settings).unwrap();
+    assert_eq!(all.predict(&x).unwrap().mean(), limited.predict(&x).unwrap().mean());
+    assert_eq!(all.spread(), limited.spread());
+    assert_eq!(limited.warnings(), all.warnings());
+}
+
+#[test]
+fn when_the_time_is_up_the_best_that_was_trained_is_kept_and_a_warning_says_so() {
+    let (x, y) = table(300, 1.0, 0.3, 6);
+    let mut settings = ModelSettings { time_limit: Some(5.0), ..short() };
+    // Days of work, but for the linear models.
+    settings.training.epochs = 1_000_000;
+    let begun = std::time::Instant::now();
+    let model = Model::fit(&samples(&x, &y), &settings).unwrap();
+    assert!(begun.elapsed().as_secs() < 60);
+    assert!(!model.was_interrupted());
+    assert!(model.warnings().iter().any(|warning| warning.contains("time limit of 5 s")));
+    // The linear part of the truth is known: better than a constant by far.
+    let (new, truth) = table(500, 1.0, 0.3, 7);
+    let rmse = bayespc::metrics::rmse(model.predict(&new).unwrap().mean().as_ref(), truth.as_ref()).unwrap();
+    assert!(rmse < 0.9, "{rmse}");
+
+    settings.time_limit = Some(1e-9);
+    let error = Model::fit(&samples(&x, &y), &settings).unwrap_err();
+    assert!(matches!(error, Error::TimeLimit { .. }), "{error}");
+    settings.time_limit = Some(0.0);
+    assert!(Model::fit(&samples(&x, &y), &settings).unwrap_err().to_string().contains("time_limit"));
+}

@@ -197,11 +197,17 @@ impl<'a, 'b> Race<'a, 'b> {
         let (deep, linear): (Vec<usize>, Vec<usize>) =
             (0..first.len()).partition(|&c| !first[c].network.hidden_layer_sizes.is_empty());
         self.add(first);
+        // By two folds if there are so many samples that two say enough.
+        let enough = if self.n > search.max_rows { 2.min(k) } else { k };
+        if self.settings.time_limit.is_some() {
+            // What is cheap comes first, so that there is something when the time is up.
+            self.advance(&linear, enough, false);
+        }
         // A fold of few samples says little, of classes less than of values.
         let folds = if self.held_out.is_classes() { ROUND.div_ceil(self.folds[0].len()) } else { 1 };
         let round = folds.clamp(1, 3);
         self.advance(&deep, round.min(k), false);
-        let survivors = self.best(&deep, search.survivors);
+        let survivors = self.in_time(&self.best(&deep, search.survivors), 2 * round);
         self.advance(&survivors, (2 * round).min(k), false);
         let order = self.best(&survivors, survivors.len());
         let tried: Vec<&MemberPlan> = self.kinds.iter().map(|kind| &kind.plan).collect();
@@ -210,15 +216,14 @@ impl<'a, 'b> Race<'a, 'b> {
             .map_or_else(Vec::new, |&c| around(&self.kinds[c].plan, &tried, self.n, &self.settings));
         let fresh: Vec<usize> = (self.kinds.len()..self.kinds.len() + more.len()).collect();
         self.add(more);
+        let fresh = self.in_time(&fresh, k + 2 * round);
         self.advance(&fresh, (2 * round).min(k), false);
         let contenders: Vec<usize> = survivors.iter().chain(&fresh).copied().collect();
-        let mut finalists = self.complements(&contenders, last);
-        self.forget_all_but(&finalists);
+        let mut finalists = self.in_time(&self.complements(&contenders, last), k);
+        self.forget_all_but(&[&finalists[..], &linear[..]].concat());
         self.work.enter(Stage::Training)?;
         self.advance(&finalists, k, true);
-        // Exact linear models cost next to nothing: all are judged by all folds, and what lies around the best of them;
-        // by two folds if there are so many samples that two say enough.
-        let enough = if self.n > search.max_rows { 2.min(k) } else { k };
+        // Exact linear models cost next to nothing: all are judged by all folds, and what lies around the best of them.
         self.advance(&linear, enough, false);
         let mut lines = linear.clone();
         if let [best] = self.best(&linear, 1)[..] {
@@ -233,8 +238,8 @@ impl<'a, 'b> Race<'a, 'b> {
         finalists.extend(&lines);
         self.forget_all_but(&finalists);
         self.advance(&lines, k, true);
-        if self.work.is_stopped() {
-            self.keep_what_is_there(&finalists)?;
+        if self.work.is_over() {
+            self.keep_what_is_there(&mut finalists)?;
         }
         self.finish(&finalists, most_kinds, refit)
     }
@@ -246,6 +251,16 @@ impl<'a, 'b> Race<'a, 'b> {
         }
     }
 
+    /// The first of these kinds, as many as there is time for to take them through so many folds; one at least.
+    fn in_time(&self, kinds: &[usize], folds: usize) -> Vec<usize> {
+        let mut cost = 0;
+        let mut fits = |place: usize, c: usize| {
+            cost += (0..folds.min(self.folds.len())).map(|f| self.cost(c, f)).sum::<u64>();
+            place == 0 || self.work.has_time_for(cost)
+        };
+        kinds.iter().enumerate().take_while(|&(place, &c)| fits(place, c)).map(|(_, &c)| c).collect()
+    }
+
     /// Kinds that do well together, at most so many.
     fn complements(&self, contenders: &[usize], most: usize) -> Vec<usize> {
         let judged: Vec<Option<HeldOut>> = contenders.iter().map(|&c| self.kinds[c].judged.clone()).collect();
@@ -254,16 +269,21 @@ impl<'a, 'b> Race<'a, 'b> {
 
     /// After an interruption: go on with those folds that all finalists have been through, if these are enough to
     /// judge by.
-    fn keep_what_is_there(&mut self, finalists: &[usize]) -> Result<()> {
+    fn keep_what_is_there(&mut self, finalists: &mut Vec<usize>) -> Result<()> {
         let through =
             |&c: &usize| self.kinds[c].networks.iter().take_while(|network| network.is_some()).count();
+        if !self.work.is_stopped() {
+            // The time was up: whoever has not been through two folds came too late.
+            finalists.retain(|c| through(c) >= 2);
+        }
         let folds = finalists.iter().map(through).min().unwrap_or(0);
         if folds < 2 {
-            return Err(Error::Interrupted);
+            let seconds = self.settings.time_limit.filter(|_| !self.work.is_stopped());
+            return Err(seconds.map_or(Error::Interrupted, |seconds| Error::TimeLimit { seconds }));
         }
         self.folds.truncate(folds);
         self.held_out.tests.truncate(folds);
-        for &c in finalists {
+        for &c in finalists.iter() {
             let kind = &mut self.kinds[c];
             kind.networks.truncate(folds);
             kind.predictions.truncate(folds);
@@ -357,14 +377,16 @@ impl<'a, 'b> Race<'a, 'b> {
         }
     }
 
-    fn cost(&self, c: usize, f: usize) -> u64 {
+    pub(super) fn cost(&self, c: usize, f: usize) -> u64 {
         let plan = std::slice::from_ref(&self.kinds[c].plan);
         all_training_cost(plan, &self.settings, self.ensemble, self.parts[f].len())
     }
 
     /// Train kind `c` without fold `f` and predict that fold.
     fn train(&self, c: usize, f: usize, whole: bool) -> Result<Trial> {
-        self.work.check()?;
+        if self.work.is_over() {
+            return Err(Error::Interrupted);
+        }
         match self.settings.search.precision {
             Precision::F32 => self.train_in::<f32>((c, f), whole),
             Precision::F64 => self.train_in::<f64>((c, f), whole),

@@ -129,7 +129,9 @@ impl Race<'_, '_> {
         let (targets, weights) = (self.held_out.targets(self.folds.len()), judged[0].1.target_weights());
         let mut spread = Spread::fit(&networks, &targets, &weights);
         // Whoever interrupts the fit now does without.
-        if !self.slices.is_empty()
+        let slices: u64 = self.slices.len() as u64 * self.cost(picked[0], 0);
+        if slices > 0
+            && self.work.has_time_for(slices)
             && let Ok((moments, targets, weights)) = self.far(picked[0])
         {
             spread = spread.and_far(&moments, &targets, &weights);
