@@ -120,6 +120,18 @@ pub enum Error {
         /// The name.
         column: String,
     },
+    /// Columns of a table have different lengths.
+    #[error("{file}, column `{column}` has {found} cells, others have {expected}")]
+    ColumnLength {
+        /// Which table.
+        file: String,
+        /// Which column.
+        column: String,
+        /// Cells in this column.
+        found: usize,
+        /// Cells in the first.
+        expected: usize,
+    },
     /// A column has no name.
     #[error(
         "{file}, column {position} has no name (a row number written by pandas? write the file with `index=False`)"
@@ -227,12 +239,12 @@ pub enum Error {
         column: String,
         /// The culprit.
         value: String,
-        /// `number` or `boolean`.
+        /// `number`, `boolean`, `date` or `time of day`.
         expected: &'static str,
     },
-    /// Nearly all cells of a column are numbers, but not this one.
+    /// Nearly all cells of a column are numbers or dates, but not this one.
     #[error(
-        "{file}, row {row} (header not counted), column `{column}`: `{value}` is not a number, but nearly all other cells are: a typing error? (correct it, or declare the column as text)"
+        "{file}, row {row} (header not counted), column `{column}`: `{value}` is not a {expected}, but nearly all other cells are: a typing error? (correct it or leave the cell empty; if it is meant, give --column \"{column}=text\")"
     )]
     NearlyNumeric {
         /// Which file.
@@ -243,6 +255,8 @@ pub enum Error {
         column: String,
         /// The culprit.
         value: String,
+        /// What the others are.
+        expected: &'static str,
     },
     /// A text column has too many different values for one-hot coding.
     #[error(

@@ -1,5 +1,6 @@
 //! Learning an encoding from the columns of the training table.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
@@ -49,9 +50,9 @@ pub(super) fn fit_feature(
             Coding::Bool { most_frequent: n_true > n_false }
         }
         Values::Text(values) => {
-            values.iter().enumerate().for_each(|(i, value)| know(value.is_some(), i));
+            (0..n).for_each(|i| know(values.code(i).is_some(), i));
             let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-            values.iter().flatten().for_each(|value| *counts.entry(value).or_default() += 1);
+            (0..n).filter_map(|i| values.get(i)).for_each(|value| *counts.entry(value).or_default() += 1);
             if counts.len() > options.max_categories {
                 return Err(Error::TooManyCategories {
                     file: table.file().to_owned(),
@@ -66,6 +67,7 @@ pub(super) fn fit_feature(
                 values: counts.into_keys().map(str::to_owned).collect(),
             }
         }
+        Values::Time(_) => return Err(unsupported(table, column, "time")),
         Values::Unsupported(kind) => return Err(unsupported(table, column, kind)),
     };
     if n_known == 0 {
@@ -97,13 +99,13 @@ pub(super) fn fit_target(
         if columns[..k].iter().any(|other| other.name == column.name) {
             return Err(wrong(column, "named twice"));
         }
-        if (0..table.n_rows()).all(|i| column.text(i).is_none()) {
+        if (0..table.n_rows()).all(|i| column.is_missing(i)) {
             return Err(Error::AllMissing { file: table.file().to_owned(), column: column.name.clone() });
         }
         if task != Some(Task::Classification) {
             check_suspect(table, column)?;
         }
-        if let Some(i) = (0..table.n_rows()).find(|&i| column.text(i).is_none()) {
+        if let Some(i) = (0..table.n_rows()).find(|&i| column.is_missing(i)) {
             return Err(missing(table, column, i));
         }
     }
@@ -136,7 +138,7 @@ pub(super) fn fit_target(
                 });
             }
             let kind = match first.values {
-                Values::Number(_) => Kind::Number,
+                Values::Number(_) => Kind::NUMBER,
                 Values::Bool(_) => Kind::Bool,
                 _ => Kind::Text,
             };
@@ -150,14 +152,15 @@ fn classes(table: &Table, column: &Column) -> Result<Vec<String>> {
     if let Values::Number(_) = column.values {
         let mut numbered = Vec::new();
         for i in 0..table.n_rows() {
-            numbered.extend(number(table, column, i)?.zip(column.text(i)));
+            numbered.extend(number(table, column, i)?.zip(column.text(i).map(Cow::into_owned)));
         }
         numbered.sort_by(|(a, _), (b, _)| a.total_cmp(b));
         let mut labels: Vec<_> = numbered.into_iter().map(|(_, label)| label).collect();
         labels.dedup();
         return Ok(labels);
     }
-    let labels: BTreeSet<_> = (0..table.n_rows()).filter_map(|i| column.text(i)).collect();
+    let labels: BTreeSet<_> =
+        (0..table.n_rows()).filter_map(|i| column.text(i).map(Cow::into_owned)).collect();
     Ok(labels.into_iter().collect())
 }
 
@@ -168,6 +171,7 @@ fn check_suspect(table: &Table, column: &Column) -> Result<()> {
             row: suspect.row,
             column: column.name.clone(),
             value: suspect.value.clone(),
+            expected: suspect.expected,
         })
     })
 }

@@ -204,7 +204,7 @@ impl Encoding {
     pub fn kinds(&self) -> Kinds {
         let feature = |feature: &FeatureColumn| {
             let kind = match feature.coding {
-                Coding::Number { .. } => Kind::Number,
+                Coding::Number { .. } => Kind::NUMBER,
                 Coding::Bool { .. } => Kind::Bool,
                 Coding::Text { .. } => Kind::Text,
             };
@@ -213,7 +213,7 @@ impl Encoding {
         let mut kinds: Kinds = self.features.iter().map(feature).collect();
         match &self.target {
             Some(TargetColumns::Regression { columns }) => {
-                kinds.extend(columns.iter().map(|name| (name.clone(), Kind::Number)));
+                kinds.extend(columns.iter().map(|name| (name.clone(), Kind::NUMBER)));
             }
             Some(TargetColumns::Classification { column, kind, .. }) => {
                 kinds.insert(column.clone(), *kind);
@@ -277,11 +277,11 @@ impl Encoding {
                 check_supported(table, column)?;
                 let class = |i: usize| {
                     let label = column.text(i).ok_or_else(|| missing(table, column, i))?;
-                    classes.iter().position(|known| *known == label).ok_or_else(|| Error::UnknownClass {
+                    classes.iter().position(|known| **known == *label).ok_or_else(|| Error::UnknownClass {
                         file: table.file().to_owned(),
                         row: table.file_row(i),
                         column: column.name.clone(),
-                        class: label,
+                        class: label.into_owned(),
                     })
                 };
                 (0..table.n_rows()).map(class).collect::<Result<_>>().map(Targets::Classification)
@@ -337,13 +337,16 @@ impl FeatureColumn {
                     let text = column.text(i);
                     let index = match &text {
                         None => Some(*most_frequent),
-                        Some(text) => values.binary_search(text).ok(),
+                        Some(text) => values.binary_search_by(|known| known.as_str().cmp(text)).ok(),
                     };
                     if let Some(index) = index {
                         features[(at + index, i)] = 1.0;
                     } else {
                         n_unseen += 1;
-                        first_unseen.get_or_insert((text.clone().unwrap_or_default(), table.file_row(i)));
+                        first_unseen.get_or_insert((
+                            text.as_deref().unwrap_or_default().to_owned(),
+                            table.file_row(i),
+                        ));
                     }
                     text.is_some()
                 }

@@ -4,12 +4,9 @@ use std::io::BufRead;
 
 use csv::{ByteRecord, ReaderBuilder};
 
-use super::cell::{is_missing, parse_bool, parse_number};
-use super::{Column, Kind, Kinds, Suspect, Table, Values, check_names};
+use super::guess::Guess;
+use super::{Column, Kinds, Table, Values, check_names};
 use crate::{Error, Result};
-
-/// A share of numbers above which a text among them is suspect.
-const NEARLY_ALL: f64 = 0.9;
 
 /// Reads a CSV file forward.
 pub(crate) struct Reader<R> {
@@ -18,15 +15,6 @@ pub(crate) struct Reader<R> {
     names: Vec<String>,
     /// Data rows read so far.
     n_read: usize,
-}
-
-/// What the cells of a column looked like.
-#[derive(Default)]
-pub(crate) struct Guess {
-    n_number: usize,
-    n_bool: usize,
-    n_text: usize,
-    first_other: Option<Suspect>,
 }
 
 impl<R: BufRead> Reader<R> {
@@ -52,7 +40,7 @@ impl<R: BufRead> Reader<R> {
         let mut record = ByteRecord::new();
         while self.read(&mut record)? {
             for (i, guess) in guesses.iter_mut().enumerate() {
-                guess.see(text(&record, i, self.n_read, &self.file)?, self.n_read);
+                guess.see(text(&record, i, self.n_read, &self.file)?, self.n_read, 1);
             }
         }
         Ok(self.names.into_iter().zip(guesses).collect())
@@ -65,8 +53,8 @@ impl<R: BufRead> Reader<R> {
             .iter()
             .enumerate()
             .filter_map(|(i, name)| {
-                let values = Values::new(*kinds.get(name)?);
-                Some((i, Column { name: name.clone(), values, suspect: None }))
+                let kind = *kinds.get(name)?;
+                Some((i, Column::of(name, kind, Values::new(kind))))
             })
             .collect();
         let mut rows = Vec::new();
@@ -75,17 +63,17 @@ impl<R: BufRead> Reader<R> {
             rows.push(self.n_read);
             for (i, column) in &mut columns {
                 let cell = text(&record, *i, self.n_read, &self.file)?;
-                column.values.push(cell).map_err(|expected| Error::WrongType {
+                column.values.push(cell, column.kind).map_err(|()| Error::WrongType {
                     file: self.file.clone(),
                     row: self.n_read,
                     column: column.name.clone(),
                     value: cell.to_owned(),
-                    expected,
+                    expected: column.kind.noun(),
                 })?;
             }
         }
         let columns = columns.into_iter().map(|(_, column)| column).collect();
-        Ok((!rows.is_empty()).then(|| Table { file: self.file.clone(), rows, columns }))
+        Ok((!rows.is_empty()).then(|| Table { file: self.file.clone(), rows, columns, remarks: Vec::new() }))
     }
 
     /// The header and the first rows, at most `limit`, as CSV text with commas.
@@ -119,34 +107,6 @@ impl<R: BufRead> Reader<R> {
             }
         }
         Ok(more)
-    }
-}
-
-impl Guess {
-    fn see(&mut self, cell: &str, row: usize) {
-        if is_missing(cell) {
-            return;
-        }
-        if parse_number(cell).is_some() {
-            self.n_number += 1;
-            return;
-        }
-        let count = if parse_bool(cell).is_some() { &mut self.n_bool } else { &mut self.n_text };
-        *count += 1;
-        self.first_other.get_or_insert_with(|| Suspect { row, value: cell.to_owned() });
-    }
-
-    pub fn kind(&self) -> Kind {
-        match (self.n_number, self.n_bool, self.n_text) {
-            (_, 0, 0) => Kind::Number,
-            (0, _, 0) => Kind::Bool,
-            _ => Kind::Text,
-        }
-    }
-
-    pub fn suspect(self) -> Option<Suspect> {
-        let n = self.n_number + self.n_bool + self.n_text;
-        self.first_other.filter(|_| self.n_number as f64 > NEARLY_ALL * n as f64)
     }
 }
 

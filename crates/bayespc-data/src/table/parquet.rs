@@ -68,13 +68,12 @@ impl Reader {
         let mut columns: Vec<Column> = self
             .columns
             .iter()
-            .map(|(name, kind)| Column {
-                name: name.clone(),
-                values: match kind {
-                    Ok(kind) => Values::new(*kinds.get(name).unwrap_or(kind)),
-                    Err(unsupported) => Values::Unsupported(unsupported.clone()),
-                },
-                suspect: None,
+            .map(|(name, kind)| match kind {
+                Ok(kind) => {
+                    let kind = *kinds.get(name).unwrap_or(kind);
+                    Column::of(name, kind, Values::new(kind))
+                }
+                Err(unsupported) => Column::of(name, Kind::Text, Values::Unsupported(unsupported.clone())),
             })
             .collect();
         let mut rows = Vec::new();
@@ -88,44 +87,43 @@ impl Reader {
             let readable =
                 columns.iter_mut().filter(|column| !matches!(column.values, Values::Unsupported(_)));
             for (column, (_, field)) in readable.zip(row.into_columns()) {
-                column.values.push_field(field).map_err(|(value, expected)| Error::WrongType {
+                column.values.push_field(field, column.kind).map_err(|value| Error::WrongType {
                     file: self.file.clone(),
                     row: self.n_read,
                     column: column.name.clone(),
                     value,
-                    expected,
+                    expected: column.kind.noun(),
                 })?;
             }
         }
-        Ok((!rows.is_empty()).then(|| Table { file: self.file.clone(), rows, columns }))
+        Ok((!rows.is_empty()).then(|| Table { file: self.file.clone(), rows, columns, remarks: Vec::new() }))
     }
 }
 
 impl Values {
     /// Adds a field as it is if the kinds agree, else by way of its text.
-    fn push_field(&mut self, field: Field) -> Result<(), (String, &'static str)> {
-        match (&mut *self, field) {
-            (_, Field::Null) => self.push_missing(),
-            (Self::Text(values), Field::Str(text)) => values.push(Some(text)),
-            (Self::Bool(values), Field::Bool(bit)) => values.push(Some(bit)),
-            (_, Field::Str(text)) => {
-                let pushed = self.push(text.trim());
-                return pushed.map_err(|expected| (text, expected));
+    fn push_field(&mut self, field: Field, kind: Kind) -> Result<(), String> {
+        let text = match (&mut *self, field) {
+            (_, Field::Null) => {
+                self.push_missing();
+                return Ok(());
             }
-            (_, Field::Bool(bit)) => {
-                let text = bit.to_string();
-                return self.push(&text).map_err(|expected| (text, expected));
+            (Self::Text(values), Field::Str(text)) => {
+                values.push(Some(&text));
+                return Ok(());
             }
-            (Self::Number(values), field) => values.push(number(&field).filter(|x| !x.is_nan())),
+            (_, Field::Str(text)) => text,
+            (_, Field::Bool(bit)) => bit.to_string(),
+            (Self::Number(values), field) => {
+                values.push(number(&field).unwrap_or(f64::NAN));
+                return Ok(());
+            }
             (_, field) => match number(&field).filter(|x| !x.is_nan()) {
-                None => self.push_missing(),
-                Some(x) => {
-                    let text = format!("{}", x + 0.0);
-                    return self.push(&text).map_err(|expected| (text, expected));
-                }
+                None => String::new(),
+                Some(x) => format!("{}", x + 0.0),
             },
-        }
-        Ok(())
+        };
+        self.push(text.trim(), kind).map_err(|()| text)
     }
 }
 
@@ -168,7 +166,7 @@ fn kind(field: &Arc<Type>) -> Result<Kind, String> {
     match (physical, converted) {
         (Physical::BOOLEAN, _) => Ok(Kind::Bool),
         (Physical::FLOAT | Physical::DOUBLE, _)
-        | (Physical::FIXED_LEN_BYTE_ARRAY | Physical::BYTE_ARRAY, ConvertedType::DECIMAL) => Ok(Kind::Number),
+        | (Physical::FIXED_LEN_BYTE_ARRAY | Physical::BYTE_ARRAY, ConvertedType::DECIMAL) => Ok(Kind::NUMBER),
         (
             Physical::INT32,
             ConvertedType::NONE
@@ -183,7 +181,7 @@ fn kind(field: &Arc<Type>) -> Result<Kind, String> {
         | (
             Physical::INT64,
             ConvertedType::NONE | ConvertedType::INT_64 | ConvertedType::UINT_64 | ConvertedType::DECIMAL,
-        ) if !is_time => Ok(Kind::Number),
+        ) if !is_time => Ok(Kind::NUMBER),
         (Physical::BYTE_ARRAY, ConvertedType::UTF8 | ConvertedType::ENUM) => Ok(Kind::Text),
         _ => Err(info
             .logical_type_ref()
