@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use bayespc::model::ModelSettings;
+use bayespc_cli::columns::ColumnArgs;
 use bayespc_cli::input::TableArgs;
 use bayespc_cli::progress::bar;
 use bayespc_cli::stream;
@@ -96,8 +97,7 @@ fn source(path: &Path) -> TableArgs {
         data: path.display().to_string(),
         target: vec![TARGET.to_owned()],
         task: None,
-        ignore: Vec::new(),
-        impute: false,
+        columns: ColumnArgs::default(),
         folder: None,
     }
 }

@@ -44,7 +44,9 @@ mod uci;
 pub use batches::{Batch, RowBatches};
 pub use catalogue::{DatasetInfo, catalogue};
 pub use encoding::{
-    Coding, Encoded, Encoding, EncodingOptions, FeatureColumn, Missing, TargetColumns, Targets, Task, Warning,
+    BoolCoding, CategoryCoding, Coding, ColumnChoice, ColumnSummary, Encoded, Encoding, EncodingOptions,
+    FeatureColumn, HashCoding, Learnable, Missing, NumberCoding, TargetColumns, Targets, Task, TimeCoding,
+    Understood, UnknownChoice, Warning, columns_table,
 };
 pub use error::{DownloadError, Error, FormatError, Result};
 pub use fetch::Progress;
@@ -52,7 +54,7 @@ pub use mnist::{MNIST_CITATION, Mnist, load_mnist, locate_mnist};
 pub use source::{DATA_FOLDER_VARIABLE, DataSource, Location};
 pub use splits::{Split, k_folds, parse_splits, standard_splits};
 pub use table::{
-    Civil, Column, Currency, DateOrder, DateSeparator, Decimal, Group, Kind, Kinds, NumberFormat, Remark,
-    Suspect, Table, Texts, TimeFormat, Unit, UnknownKind, Values, Wish, Wishes,
+    Civil, Column, Currency, DateOrder, DateSeparator, Decimal, Group, Kind, Kinds, NumberFormat,
+    ReadOptions, Remark, Suspect, Table, Texts, TimeFormat, Unit, UnknownKind, Values, Wish, Wishes,
 };
 pub use uci::{Dataset, builtin, load_uci, locate_uci};
