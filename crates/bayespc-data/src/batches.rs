@@ -31,12 +31,22 @@ pub struct Batch {
 }
 
 impl<'a> RowBatches<'a> {
-    /// Opens a `.csv`, `.tsv`, `.txt` or `.parquet` file.
+    /// Opens a file of any format; of a workbook its first sheet.
     pub fn open(path: &Path, encoding: &'a Encoding, batch_size: usize) -> Result<Self> {
+        Self::open_sheet(path, None, encoding, batch_size)
+    }
+
+    /// Opens a file of any format; of a workbook this sheet.
+    pub fn open_sheet(
+        path: &Path,
+        sheet: Option<&str>,
+        encoding: &'a Encoding,
+        batch_size: usize,
+    ) -> Result<Self> {
         if batch_size == 0 {
             return Err(Error::Setting { name: "batch_size", value: 0.0, must_be: "positive" });
         }
-        let reader = ChunkReader::open(path)?;
+        let reader = ChunkReader::open(path, sheet)?;
         Ok(Self { reader, encoding, kinds: encoding.kinds(), batch_size, done: false })
     }
 

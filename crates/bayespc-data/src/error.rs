@@ -101,7 +101,10 @@ pub enum Error {
         file: String,
     },
     /// A row has more or fewer cells than the header.
-    #[error("{file}, row {row} (header not counted) has {found} cells, the header has {expected}")]
+    #[error(
+        "{file}, row {row} (header not counted) has {found} cells, the header has {expected}: {hint}",
+        hint = if found > expected { "put quotes (\") around a cell that contains the delimiter" } else { "is the end of the row missing, or a title above the header?" }
+    )]
     RaggedRow {
         /// Which file.
         file: String,
@@ -142,23 +145,46 @@ pub enum Error {
         /// Column, from 1.
         position: usize,
     },
-    /// A cell is not UTF-8 text.
-    #[error("{file}, {place} is not UTF-8 text: save the file as UTF-8", place = place(*.row, *.column))]
+    /// A text file has letters in UTF-8, and bytes that are not.
+    #[error("{file}, line {line} is damaged: the file is UTF-8 text up to there; save it again as UTF-8")]
     NotUtf8 {
+        /// Which file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+    },
+    /// A quoted cell does not end.
+    #[error(
+        "{file}, {place}: a cell begins with a quote (\") that is never closed: add the second one, or take out the first",
+        place = if *.row == 0 { "header".to_owned() } else { format!("row {row} (header not counted)") }
+    )]
+    OpenQuote {
         /// Which file.
         file: String,
         /// Data row, from 1; 0 is the header.
         row: usize,
-        /// Column, from 1.
-        column: usize,
     },
-    /// The CSV syntax is broken.
-    #[error("{file}: {source}")]
-    Csv {
+    /// A line is not a JSON object.
+    #[error(
+        "{file}, row {row} is not an object in JSON ({source}): JSON lines have one for each row, on a line of its own"
+    )]
+    Json {
         /// Which file.
         file: String,
+        /// Which row, from 1.
+        row: usize,
         /// What the parser said.
-        source: csv::Error,
+        source: serde_json::Error,
+    },
+    /// A workbook lacks a sheet.
+    #[error("{file} has no sheet `{sheet}` (its sheets: {present})")]
+    NoSheet {
+        /// Which file.
+        file: String,
+        /// The sheet asked for.
+        sheet: String,
+        /// The sheets there are, comma-separated.
+        present: String,
     },
     /// The Parquet file is broken.
     #[error("{file}: {source}")]
@@ -169,7 +195,9 @@ pub enum Error {
         source: parquet::errors::ParquetError,
     },
     /// The file name tells no known format.
-    #[error("{file}: the name must end in .csv, .tsv, .txt or .parquet")]
+    #[error(
+        "{file}: the name must end in .csv, .tsv, .txt, .jsonl, .ndjson, .parquet, .xlsx, .xls or .ods, perhaps with .gz or .zst behind; `-` reads standard input"
+    )]
     UnknownFormat {
         /// Which file.
         file: String,
@@ -185,14 +213,14 @@ pub enum Error {
         kind: String,
     },
     /// A column that is needed is not there.
-    #[error("{file} has no column `{column}` (its columns: {present})")]
+    #[error("{file} has no column `{column}` (its columns: {})", .present.join(", "))]
     MissingColumn {
         /// Which file.
         file: String,
         /// The name.
         column: String,
-        /// The names there are, comma-separated.
-        present: String,
+        /// The names there are.
+        present: Vec<String>,
     },
     /// A cell is empty or marked as missing.
     #[error(
@@ -449,13 +477,12 @@ impl Error {
     pub(crate) fn io(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
         move |source| Self::Io { path: path.to_owned(), source }
     }
-}
 
-/// A cell in words; row 0 is the header.
-fn place(row: usize, column: usize) -> String {
-    if row == 0 {
-        format!("header, column {column}")
-    } else {
-        format!("row {row} (header not counted), column {column}")
+    /// The same where the rows of a part of a file come after `n` others.
+    pub(crate) fn rows_later(mut self, n: usize) -> Self {
+        if let Self::RaggedRow { row, .. } | Self::OpenQuote { row, .. } = &mut self {
+            *row += n;
+        }
+        self
     }
 }

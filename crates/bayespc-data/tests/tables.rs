@@ -162,10 +162,24 @@ fn column_names_must_be_there_and_differ() {
 }
 
 #[test]
-fn bytes_that_are_not_utf8_are_named() {
-    assert!(matches!(read_error(b"a,b\n1,2\n3,\xfc\n"), Error::NotUtf8 { row: 2, column: 2, .. }));
-    let error = read_error(b"a,\xfc\n1,2\n");
-    assert!(error.to_string().contains("header, column 2"), "{error}");
+fn latin_1_and_utf_16_are_read_with_a_word_and_damage_is_named() {
+    let plain = table("a,größe\n1,ü\n");
+    for bytes in
+        [&b"a,gr\xF6\xDFe\n1,\xFC\n"[..], b"\xFF\xFEa\0,\0g\0r\0\xF6\0\xDF\0e\0\n\0\x31\0,\0\xFC\0\n\0"]
+    {
+        let read = Table::from_csv("t.csv", bytes, &Kinds::new()).unwrap();
+        assert_eq!(read.columns(), plain.columns());
+        assert!(read.remarks()[0].to_string().starts_with("t.csv is not UTF-8"), "{:?}", read.remarks());
+    }
+    let error =
+        read_error("a,ü\n1,2\n".as_bytes().iter().chain(b"\xFC,3\n").copied().collect::<Vec<_>>().as_slice());
+    assert!(matches!(error, Error::NotUtf8 { line: 3, .. }), "{error}");
+}
+
+#[test]
+fn a_quote_that_is_never_closed_is_named() {
+    assert!(matches!(read_error(b"a,b\n1,2\n3,\"x\n5,6\n"), Error::OpenQuote { row: 2, .. }));
+    assert!(matches!(read_error(b"a,\"b\n1,2\n"), Error::OpenQuote { row: 0, .. }));
 }
 
 #[test]
@@ -338,24 +352,23 @@ fn parquet_columns_have_their_own_kinds_in_every_compression() {
         assert_eq!(values("lift"), Values::Bool(vec![Some(true), Some(false), Some(true)]));
         assert_eq!(cells(&values("price"), 3), numbers(&[1.5, f64::NAN, 1.0]));
         assert_eq!(cells(&values("debt"), 3), numbers(&[-1.25; 3]));
-        assert!(matches!(values("built"), Values::Unsupported(_)));
+        assert_eq!(cells(&values("built"), 3), vec![Some("1970-01-08".to_owned()); 3]);
     }
 }
 
 #[test]
-fn a_parquet_column_that_cannot_be_used_is_left_out_with_a_word_and_an_error_when_asked_for() {
+fn a_missing_cell_of_a_parquet_file_is_named_where_that_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let table = Table::read(&write_parquet(&folder, Compression::SNAPPY)).unwrap();
-    let Values::Unsupported(kind) = &table.column("built").unwrap().values else { return };
-    let encoding = Encoding::fit(&table, &["city"], &EncodingOptions::default()).unwrap();
-    let summary = encoding.columns.iter().find(|summary| summary.name == "built").unwrap();
-    assert!(summary.inputs == 0 && summary.remark.contains(kind), "{summary:?}");
-    let options = EncodingOptions {
-        columns: [("built".to_owned(), "number".parse().unwrap())].into(),
+    let strict = |ignore: &[&str]| EncodingOptions {
+        missing: Missing::Error,
+        ignore: ignore.iter().map(|&name| name.to_owned()).collect(),
         ..EncodingOptions::default()
     };
-    let error = Encoding::fit(&table, &["city"], &options).unwrap_err();
-    assert!(matches!(&error, Error::UnsupportedColumn { column, .. } if column == "built"), "{error}");
+    let error = Encoding::fit(&table, &["city"], &strict(&["built"])).unwrap_err();
+    assert!(matches!(&error, Error::MissingValue { row: 2, column, .. } if column == "size"), "{error}");
+    let encoding = Encoding::fit(&table, &["city"], &strict(&["built", "size", "price"])).unwrap();
+    assert_eq!(column(&encoding.transform(&table).unwrap().features, 1), [0.0]);
 }
 
 #[test]

@@ -6,10 +6,13 @@
 use super::cell::{is_missing, parse_bool};
 use super::number::{Decimal, Group, NumberFormat, Unit, split_unit};
 use super::time::TimeFormat;
-use super::{Kind, Suspect, Wish};
+use super::{Kind, Suspect, Texts, Wish};
 
 /// A share of cells of one kind above which another among them is suspect.
 const NEARLY_ALL: f64 = 0.9;
+
+/// Texts after which to ask whether looking at more is worth the while.
+const HOPELESS: usize = 1024;
 
 const N_DIGITS: usize = NumberFormat::DIGITS.len();
 const N_TIMES: usize = TimeFormat::ALL.len();
@@ -124,6 +127,40 @@ impl Guess {
         }
         self.has_point |= cell.contains('.');
         self.has_comma |= cell.contains(',');
+    }
+
+    /// Looks at texts until it is clear that they are nothing else.
+    pub fn of_texts(texts: &Texts) -> Self {
+        let mut guess = Self::default();
+        let occurrences = texts.occurrences();
+        let n: usize = occurrences.iter().map(|(count, _)| count).sum();
+        for (k, (text, (count, first))) in texts.values().iter().zip(occurrences).enumerate() {
+            if count > 0 {
+                guess.see(text, first + 1, count);
+            }
+            if k % HOPELESS == HOPELESS - 1 && guess.is_hopeless(n) {
+                guess.n = n;
+                break;
+            }
+        }
+        guess
+    }
+
+    /// Whether too few of `n` cells can be numbers or dates for any to be suspect.
+    fn is_hopeless(&self, n: usize) -> bool {
+        let most = self.digits.iter().chain(&self.times).chain([&self.bools]).map(|tally| tally.n).max();
+        (self.n - most.unwrap_or(0)) as f64 > (1.0 - NEARLY_ALL) * n as f64
+    }
+
+    /// What a column is to be read as first: text if all cells must be seen to tell.
+    pub fn likely(&self, commas: bool) -> Kind {
+        let verdict = self.verdict(commas);
+        if self.n == 0 || verdict.or.is_some() { Kind::Text } else { verdict.kind }
+    }
+
+    /// Whether decimal commas in other columns would change the reading.
+    pub fn depends_on_commas(&self) -> bool {
+        self.verdict(true).kind != self.verdict(false).kind
     }
 
     /// Whether decimal commas are the only way to read these cells.

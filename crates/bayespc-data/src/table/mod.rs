@@ -7,19 +7,21 @@
 
 mod cell;
 mod csv;
+mod decode;
 mod guess;
 mod hash;
+mod json;
 mod kind;
 mod number;
+mod open;
 mod parquet;
 mod remark;
+mod sheet;
 mod time;
 mod values;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::BufReader;
 use std::path::Path;
 
 pub use kind::{Kind, UnknownKind, Wish};
@@ -28,9 +30,10 @@ pub use remark::Remark;
 pub use time::{Civil, DateOrder, DateSeparator, TimeFormat};
 pub use values::{Texts, Values};
 
-use crate::fetch::has_extension;
 use crate::{Error, Result};
-use guess::Guess;
+use decode::TextReader;
+use guess::{Guess, Verdict};
+use open::Content;
 
 /// Kinds of columns by name, for columns whose kind is to be given rather than guessed.
 pub type Kinds = BTreeMap<String, Kind>;
@@ -78,6 +81,8 @@ pub struct Table {
     file: String,
     /// Data row in the file of each row, from 1.
     rows: Vec<usize>,
+    /// Names of all columns of the file, those too that were not asked for.
+    header: Vec<String>,
     columns: Vec<Column>,
     remarks: Vec<Remark>,
 }
@@ -104,22 +109,13 @@ impl Column {
     }
 
     /// A column whose kind follows from its cells, as in a CSV file; `None` is a missing cell.
-    pub fn from_texts<'a>(
-        name: impl Into<String>,
-        cells: impl Iterator<Item = Option<&'a str>> + Clone,
-    ) -> Self {
-        let mut guess = Guess::default();
-        for (i, cell) in cells.clone().enumerate() {
-            guess.see(cell.unwrap_or_default().trim(), i + 1, 1);
-        }
-        let verdict = guess.verdict(false);
-        let mut values = Values::new(verdict.kind);
-        for cell in cells {
-            // The guess has read every cell; what it could not read it took for text, which anything is.
-            if values.push(cell.unwrap_or_default().trim(), verdict.kind).is_err() {
-                values.push_missing();
-            }
-        }
+    pub fn from_texts<'a>(name: impl Into<String>, cells: impl IntoIterator<Item = Option<&'a str>>) -> Self {
+        let mut texts = Texts::new();
+        cells.into_iter().for_each(|cell| texts.push_cell(cell.unwrap_or_default().trim()));
+        let verdict = Guess::of_texts(&texts).verdict(false);
+        // The guess has read every cell; what it could not read it took for text, which anything is.
+        let mut values = texts.read_as(verdict.kind).unwrap_or_else(|_| Values::Text(Texts::new()));
+        values.settle();
         Self { name: name.into(), kind: verdict.kind, values, suspect: verdict.suspect }
     }
 
@@ -191,9 +187,10 @@ impl Column {
 }
 
 impl Table {
-    /// Reads a whole `.csv`, `.tsv`, `.txt` or `.parquet` file and guesses the kinds of its columns.
+    /// Reads a whole file and guesses the kinds of its columns: CSV with any usual delimiter, JSON lines, Parquet
+    /// or a workbook, perhaps packed (`.gz`, `.zst`); `-` is standard input.
     pub fn read(path: &Path) -> Result<Self> {
-        Self::read_as(path, &Kinds::new())
+        Self::read_with(path, &ReadOptions::default())
     }
 
     /// Reads a whole file; columns named in `kinds` must be of that kind, others are guessed.
@@ -203,55 +200,79 @@ impl Table {
 
     /// Reads a whole file as asked.
     pub fn read_with(path: &Path, options: &ReadOptions) -> Result<Self> {
-        let name = path.display().to_string();
-        if is_parquet(&name)? {
-            let table = parquet::Reader::open(path)?.chunk(&exactly(&options.wishes), usize::MAX)?;
-            table.ok_or(Error::NoRows { file: name })
-        } else {
-            Self::from_csv_as(&name, &std::fs::read(path).map_err(Error::io(path))?, &options.wishes)
+        let name = open::name(path);
+        match open::open(path)? {
+            Content::Csv(source) => {
+                let (text, remark) = source.whole()?;
+                let mut table = csv::read(&name, &text, &options.wishes)?;
+                table.remarks.extend(remark);
+                Ok(table)
+            }
+            other => Self::from_content(&name, other, options, usize::MAX),
         }
     }
 
     /// Reads the first rows of a file, at most `limit`, and guesses the kinds of columns from them.
-    pub fn read_head(path: &Path, limit: usize) -> Result<Self> {
-        let name = path.display().to_string();
-        if is_parquet(&name)? {
-            let table = parquet::Reader::open(path)?.chunk(&Kinds::new(), limit)?;
-            return table.ok_or(Error::NoRows { file: name });
-        }
-        let file = File::open(path).map_err(Error::io(path))?;
-        Self::from_csv(&name, &csv::Reader::new(BufReader::new(file), &name)?.head(limit)?, &Kinds::new())
+    pub fn read_head(path: &Path, options: &ReadOptions, limit: usize) -> Result<Self> {
+        Self::from_content(&open::name(path), open::open(path)?, options, limit)
     }
 
-    /// Reads CSV text under a name for messages; `;` and tabs separate cells too if the header shows so.
-    pub fn from_csv(file: &str, bytes: &[u8], kinds: &Kinds) -> Result<Self> {
-        Self::from_csv_as(file, bytes, &wishes(kinds))
-    }
-
-    fn from_csv_as(file: &str, bytes: &[u8], wishes: &Wishes) -> Result<Self> {
-        let guesses = csv::Reader::new(bytes, file)?.guess()?;
-        let commas = guesses.iter().any(|(_, guess)| guess.has_decimal_commas());
-        let mut kinds = Kinds::new();
-        let mut suspects = BTreeMap::new();
-        let mut remarks = Vec::new();
-        for (name, guess) in guesses {
-            if let Some(wish) = wishes.get(&name) {
-                kinds.insert(name, guess.wished(*wish, commas));
-                continue;
+    fn from_content(name: &str, content: Content, options: &ReadOptions, limit: usize) -> Result<Self> {
+        let table = match content {
+            Content::Csv(source) => {
+                let (text, source) = csv::Reader::new(name, source)?.head(limit)?;
+                let mut table = csv::read(name, &text, &options.wishes)?;
+                table.remarks.extend(source.remark());
+                table
             }
-            let verdict = guess.verdict(commas);
-            kinds.insert(name.clone(), verdict.kind);
-            let ambiguous = |or| Remark::Ambiguous { column: name.clone(), kind: verdict.kind, or };
-            remarks.extend(verdict.or.map(ambiguous));
-            suspects.insert(name, verdict.suspect);
-        }
-        let mut reader = csv::Reader::new(bytes, file)?;
-        let mut table = reader.chunk(&kinds, usize::MAX)?.ok_or(Error::NoRows { file: file.to_owned() })?;
-        for column in &mut table.columns {
-            column.suspect = suspects.remove(&column.name).flatten();
-        }
-        table.remarks = remarks;
+            Content::Json(source) => json::Reader::new(name, source).head(&options.wishes, limit)?,
+            Content::Parquet(mut reader) => {
+                let table = reader.chunk(&exactly(&options.wishes), limit)?;
+                table.ok_or_else(|| Error::NoRows { file: name.to_owned() })?
+            }
+            Content::Workbook(bytes) => {
+                let table = sheet::read(name, bytes, options.sheet.as_deref(), &options.wishes)?;
+                table.split(limit).0
+            }
+        };
         Ok(table)
+    }
+
+    /// Reads CSV text under a name for messages; other delimiters than commas are recognised.
+    pub fn from_csv(file: &str, bytes: &[u8], kinds: &Kinds) -> Result<Self> {
+        let (text, remark) = TextReader::decode_all(file, bytes.to_vec())?;
+        let mut table = csv::read(file, &text, &wishes(kinds))?;
+        table.remarks.extend(remark);
+        Ok(table)
+    }
+
+    /// A table of texts, whose kinds are as asked or follow from the cells.
+    fn from_texts(file: &str, columns: Vec<(String, Texts)>, wishes: &Wishes) -> Result<Self> {
+        let guesses: Vec<Guess> = columns.iter().map(|(_, texts)| Guess::of_texts(texts)).collect();
+        let commas = guesses.iter().any(Guess::has_decimal_commas);
+        let mut remarks = Vec::new();
+        let mut finished = Vec::with_capacity(columns.len());
+        for ((name, texts), guess) in columns.into_iter().zip(guesses) {
+            let Verdict { kind, suspect, or } = match wishes.get(&name) {
+                Some(wish) => Verdict { kind: guess.wished(*wish, commas), suspect: None, or: None },
+                None => guess.verdict(commas),
+            };
+            remarks.extend(or.map(|or| Remark::Ambiguous { column: name.clone(), kind, or }));
+            let mut values = texts.read_as(kind).map_err(|(i, value)| Error::WrongType {
+                file: file.to_owned(),
+                row: i + 1,
+                column: name.clone(),
+                value,
+                expected: kind.noun(),
+            })?;
+            values.settle();
+            finished.push(Column { name, kind, values, suspect });
+        }
+        let table = Self::from_columns(file, finished)?;
+        if table.n_rows() == 0 {
+            return Err(Error::NoRows { file: file.to_owned() });
+        }
+        Ok(Self { remarks, ..table })
     }
 
     /// A table of columns under a name for messages.
@@ -267,7 +288,8 @@ impl Table {
                 expected: n,
             });
         }
-        Ok(Self { file: name.to_owned(), rows: (1..=n).collect(), columns, remarks: Vec::new() })
+        let rows = (1..=n).collect();
+        Ok(Self { file: name.to_owned(), rows, header: names, columns, remarks: Vec::new() })
     }
 
     /// File name for messages.
@@ -300,7 +322,7 @@ impl Table {
         self.columns.iter().find(|column| column.name == name).ok_or_else(|| Error::MissingColumn {
             file: self.file.clone(),
             column: name.to_owned(),
-            present: self.columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", "),
+            present: self.header.clone(),
         })
     }
 
@@ -319,8 +341,26 @@ impl Table {
         Self {
             file: self.file.clone(),
             rows: rows.iter().map(|&row| self.rows[row]).collect(),
+            header: self.header.clone(),
             columns: self.columns.iter().map(select).collect(),
             remarks: self.remarks.clone(),
+        }
+    }
+
+    /// The first `n` rows, and the others if there are any.
+    fn split(self, n: usize) -> (Self, Option<Self>) {
+        if n >= self.n_rows() {
+            return (self, None);
+        }
+        let rows: Vec<usize> = (0..self.n_rows()).collect();
+        (self.select_rows(&rows[..n]), Some(self.select_rows(&rows[n..])))
+    }
+
+    /// Adds rows of the same columns.
+    fn append(&mut self, other: Self) {
+        self.rows.extend(other.rows);
+        for (column, more) in self.columns.iter_mut().zip(other.columns) {
+            column.values.append(more.values);
         }
     }
 
@@ -332,37 +372,48 @@ impl Table {
 
 /// A file that is read some rows at a time.
 pub(crate) enum ChunkReader {
-    Csv(csv::Reader<BufReader<File>>),
+    Csv(csv::Reader),
+    Json(json::Reader),
     Parquet(parquet::Reader),
+    /// A sheet is read at once, and given out in parts.
+    Workbook {
+        file: String,
+        bytes: Vec<u8>,
+        sheet: Option<String>,
+        rest: Option<Table>,
+    },
 }
 
 impl ChunkReader {
-    pub fn open(path: &Path) -> Result<Self> {
-        let name = path.display().to_string();
-        if is_parquet(&name)? {
-            Ok(Self::Parquet(parquet::Reader::open(path)?))
-        } else {
-            let file = File::open(path).map_err(Error::io(path))?;
-            Ok(Self::Csv(csv::Reader::new(BufReader::new(file), &name)?))
-        }
+    pub fn open(path: &Path, sheet: Option<&str>) -> Result<Self> {
+        let name = open::name(path);
+        Ok(match open::open(path)? {
+            Content::Csv(source) => Self::Csv(csv::Reader::new(&name, source)?),
+            Content::Json(source) => Self::Json(json::Reader::new(&name, source)),
+            Content::Parquet(reader) => Self::Parquet(reader),
+            Content::Workbook(bytes) => {
+                Self::Workbook { file: name, bytes, sheet: sheet.map(str::to_owned), rest: None }
+            }
+        })
     }
 
-    /// The next rows, at most `limit`; columns not named in `kinds` are left out. `None` at the end.
+    /// The next rows, at most `limit`; columns not named in `kinds` may be left out. `None` at the end.
     pub fn chunk(&mut self, kinds: &Kinds, limit: usize) -> Result<Option<Table>> {
         match self {
             Self::Csv(reader) => reader.chunk(kinds, limit),
+            Self::Json(reader) => reader.chunk(kinds, limit),
             Self::Parquet(reader) => reader.chunk(kinds, limit),
+            Self::Workbook { file, bytes, sheet, rest } => {
+                if !bytes.is_empty() {
+                    let bytes = std::mem::take(bytes);
+                    *rest = Some(sheet::read(file, bytes, sheet.as_deref(), &wishes(kinds))?);
+                }
+                let Some(table) = rest.take() else { return Ok(None) };
+                let (now, later) = table.split(limit);
+                *rest = later;
+                Ok(Some(now))
+            }
         }
-    }
-}
-
-fn is_parquet(file: &str) -> Result<bool> {
-    if has_extension(file, "parquet") {
-        Ok(true)
-    } else if ["csv", "tsv", "txt"].iter().any(|extension| has_extension(file, extension)) {
-        Ok(false)
-    } else {
-        Err(Error::UnknownFormat { file: file.to_owned() })
     }
 }
 

@@ -1,192 +1,395 @@
-//! Parquet: the flat columns of numbers, texts and booleans, some rows at a time.
+//! Parquet: the flat columns of numbers, texts, booleans and times, some rows at a time.
 //!
 //! Columns of other types stay in the table as unsupported, so that they are an error only when used.
 //! Index columns that pandas adds (`__index_level_0__`) are left out.
 
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
-use std::sync::Arc;
 
-use parquet::basic::{ConvertedType, LogicalType, Repetition, Type as Physical};
-use parquet::data_type::Decimal;
+use bytes::Bytes;
+use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::record::{Field, reader::RowIter};
 use parquet::schema::types::Type;
 
+use super::time::TimeFormat;
 use super::{Column, Kind, Kinds, Table, Values, check_names};
 use crate::{Error, Result};
 
+/// Rows read from a row group at a time; each time its columns are opened anew.
+const ROWS: usize = 1 << 16;
+
 /// Reads a Parquet file forward.
 pub(crate) struct Reader {
-    /// Only the columns that can be read.
-    rows: Option<RowIter<'static>>,
+    reader: Box<dyn FileReader>,
     file: String,
-    /// Name and kind of each column, or why it cannot be read.
-    columns: Vec<(String, Result<Kind, String>)>,
-    n_rows: usize,
+    columns: Vec<Source>,
+    names: Vec<String>,
+    /// The row group to read, and how many of its rows have been.
+    group: usize,
+    n_in_group: usize,
+    /// Rows read and not yet given out.
+    ahead: Option<(Kinds, Table)>,
     n_read: usize,
 }
 
-impl Reader {
-    /// Reads the schema.
-    pub fn open(path: &Path) -> Result<Self> {
-        let file = path.display().to_string();
-        let input = File::open(path).map_err(Error::io(path))?;
-        if input.metadata().map_err(Error::io(path))?.len() == 0 {
-            return Err(Error::EmptyFile { file });
+/// A column of the file.
+struct Source {
+    name: String,
+    /// Which leaf of the schema.
+    leaf: usize,
+    is_optional: bool,
+    /// What its values mean, or the name of a type that cannot be read.
+    meaning: Result<Meaning, String>,
+}
+
+/// What the values of a column mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Meaning {
+    Bool,
+    Text,
+    /// Numbers, integers to be divided by a power of ten.
+    Number {
+        scale: i32,
+        unsigned: bool,
+    },
+    /// Half-precision numbers in two bytes.
+    Half,
+    /// Days since 1970-01-01.
+    Date,
+    /// So many make a microsecond, or a microsecond times so many.
+    Instant {
+        per_microsecond: i64,
+        microseconds: i64,
+        is_clock: bool,
+    },
+}
+
+impl Meaning {
+    fn kind(self) -> Kind {
+        match self {
+            Self::Bool => Kind::Bool,
+            Self::Text => Kind::Text,
+            Self::Number { .. } | Self::Half => Kind::NUMBER,
+            Self::Instant { is_clock: true, .. } => Kind::Time(TimeFormat::Clock),
+            Self::Date | Self::Instant { .. } => Kind::Time(TimeFormat::ISO),
         }
+    }
+
+    fn integer(self, x: i64) -> Cell {
+        match self {
+            Self::Date => x.checked_mul(86_400_000_000).map_or(Cell::Missing, Cell::Time),
+            Self::Instant { per_microsecond, microseconds, .. } => {
+                x.div_euclid(per_microsecond).checked_mul(microseconds).map_or(Cell::Missing, Cell::Time)
+            }
+            Self::Number { scale: 0, unsigned: true } => Cell::Number(x.cast_unsigned() as f64),
+            Self::Number { scale, .. } => Cell::Number(scaled(i128::from(x), scale)),
+            _ => Cell::Missing,
+        }
+    }
+}
+
+/// One value.
+enum Cell {
+    Missing,
+    Number(f64),
+    Bool(bool),
+    Time(i64),
+}
+
+impl Reader {
+    /// Reads the schema of a file.
+    pub fn open_file(name: &str, input: File) -> Result<Self> {
+        if input.metadata().map_err(Error::io(name.as_ref()))?.len() == 0 {
+            return Err(Error::EmptyFile { file: name.to_owned() });
+        }
+        Self::new(name, || Ok(Box::new(SerializedFileReader::new(input)?)))
+    }
+
+    /// Reads the schema of a file that is in memory.
+    pub fn open_bytes(name: &str, bytes: Bytes) -> Result<Self> {
+        Self::new(name, || Ok(Box::new(SerializedFileReader::new(bytes)?)))
+    }
+
+    fn new(name: &str, open: impl FnOnce() -> Result<Box<dyn FileReader>, ParquetError>) -> Result<Self> {
+        let file = name.to_owned();
         let wrong = |source: ParquetError| Error::Parquet { file: file.clone(), source };
-        let reader = guarded(|| SerializedFileReader::new(input)).map_err(wrong)?;
-        let metadata = reader.metadata().file_metadata();
-        let n_rows = usize::try_from(metadata.num_rows()).unwrap_or(0);
-        let fields: Vec<_> = metadata
-            .schema()
-            .get_fields()
-            .iter()
-            .filter(|field| !is_pandas_index(field.name()))
-            .cloned()
-            .collect();
-        let columns: Vec<_> = fields.iter().map(|field| (field.name().to_owned(), kind(field))).collect();
-        let names: Vec<_> = columns.iter().map(|(name, _)| name.clone()).collect();
+        let reader = guarded(open).map_err(wrong)?;
+        let schema = reader.metadata().file_metadata().schema_descr_ptr();
+        let mut columns: Vec<Source> = Vec::new();
+        for (leaf, column) in schema.columns().iter().enumerate() {
+            let root = schema.get_column_root(leaf);
+            if is_pandas_index(root.name())
+                || columns.last().is_some_and(|last| last.name == root.name()) && !root.is_primitive()
+            {
+                continue;
+            }
+            columns.push(Source {
+                name: root.name().to_owned(),
+                leaf,
+                is_optional: column.max_def_level() > 0,
+                meaning: meaning(root),
+            });
+        }
+        let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
         check_names(&names, &file)?;
-        let readable: Vec<_> = fields.into_iter().filter(|field| kind(field).is_ok()).collect();
-        let rows = if readable.is_empty() {
-            None
-        } else {
-            let schema = Type::group_type_builder(metadata.schema().name()).with_fields(readable).build();
-            let rows = RowIter::from_file_into(Box::new(reader));
-            Some(rows.project(Some(schema.map_err(wrong)?)).map_err(wrong)?)
-        };
-        Ok(Self { rows, file, columns, n_rows, n_read: 0 })
+        Ok(Self { reader, file, columns, names, group: 0, n_in_group: 0, ahead: None, n_read: 0 })
     }
 
     /// The next rows, at most `limit`; columns named in `kinds` are of that kind, others as in the file.
     /// `None` at the end.
     pub fn chunk(&mut self, kinds: &Kinds, limit: usize) -> Result<Option<Table>> {
-        let mut columns: Vec<Column> = self
-            .columns
-            .iter()
-            .map(|(name, kind)| match kind {
-                Ok(kind) => {
-                    let kind = *kinds.get(name).unwrap_or(kind);
-                    Column::of(name, kind, Values::new(kind))
-                }
-                Err(unsupported) => Column::of(name, Kind::Text, Values::Unsupported(unsupported.clone())),
-            })
-            .collect();
-        let mut rows = Vec::new();
-        while rows.len() < limit && self.n_read < self.n_rows {
-            self.n_read += 1;
-            rows.push(self.n_read);
-            let Some(iterator) = &mut self.rows else { continue };
-            let wrong = |source: ParquetError| Error::Parquet { file: self.file.clone(), source };
-            let cut = || ParquetError::EOF(format!("{} of {} rows", self.n_read - 1, self.n_rows));
-            let row = guarded(|| iterator.next().unwrap_or_else(|| Err(cut()))).map_err(wrong)?;
-            let readable =
-                columns.iter_mut().filter(|column| !matches!(column.values, Values::Unsupported(_)));
-            for (column, (_, field)) in readable.zip(row.into_columns()) {
-                column.values.push_field(field, column.kind).map_err(|value| Error::WrongType {
-                    file: self.file.clone(),
-                    row: self.n_read,
-                    column: column.name.clone(),
-                    value,
-                    expected: column.kind.noun(),
-                })?;
+        let mut table: Option<Table> = None;
+        loop {
+            let n = table.as_ref().map_or(0, Table::n_rows);
+            if n == limit {
+                return Ok(table);
+            }
+            let ahead = match self.ahead.take() {
+                Some((of, ahead)) if of == *kinds => Some(ahead),
+                _ => self.read(kinds, (limit - n).max(1))?,
+            };
+            let Some(ahead) = ahead else { return Ok(table) };
+            let (now, later) = ahead.split(limit - n);
+            self.ahead = later.map(|later| (kinds.clone(), later));
+            match &mut table {
+                Some(table) => table.append(now),
+                None => table = Some(now),
             }
         }
-        Ok((!rows.is_empty()).then(|| Table { file: self.file.clone(), rows, columns, remarks: Vec::new() }))
     }
-}
 
-impl Values {
-    /// Adds a field as it is if the kinds agree, else by way of its text.
-    fn push_field(&mut self, field: Field, kind: Kind) -> Result<(), String> {
-        let text = match (&mut *self, field) {
-            (_, Field::Null) => {
-                self.push_missing();
-                return Ok(());
+    /// Rows of the next row group that has some left, at least one and many if asked for many.
+    fn read(&mut self, kinds: &Kinds, wanted: usize) -> Result<Option<Table>> {
+        let metadata = self.reader.metadata();
+        while self.group < metadata.num_row_groups() {
+            let n_rows = usize::try_from(metadata.row_group(self.group).num_rows()).unwrap_or(0);
+            let n = (n_rows - self.n_in_group.min(n_rows)).min(wanted.max(ROWS));
+            if n == 0 {
+                (self.group, self.n_in_group) = (self.group + 1, 0);
+                continue;
             }
-            (Self::Text(values), Field::Str(text)) => {
-                values.push(Some(&text));
-                return Ok(());
-            }
-            (_, Field::Str(text)) => text,
-            (_, Field::Bool(bit)) => bit.to_string(),
-            (Self::Number(values), field) => {
-                values.push(number(&field).unwrap_or(f64::NAN));
-                return Ok(());
-            }
-            (_, field) => match number(&field).filter(|x| !x.is_nan()) {
-                None => String::new(),
-                Some(x) => format!("{}", x + 0.0),
-            },
+            let columns = self
+                .columns
+                .iter()
+                .map(|column| self.column(column, kinds, n))
+                .collect::<Result<Vec<_>>>()?;
+            self.n_in_group += n;
+            let rows = (self.n_read + 1..=self.n_read + n).collect();
+            self.n_read += n;
+            return Ok(Some(Table {
+                file: self.file.clone(),
+                rows,
+                header: self.names.clone(),
+                columns,
+                remarks: Vec::new(),
+            }));
+        }
+        Ok(None)
+    }
+
+    /// The next `n` rows of a column in the row group.
+    fn column(&self, source: &Source, kinds: &Kinds, n: usize) -> Result<Column> {
+        let meaning = match &source.meaning {
+            Ok(meaning) => *meaning,
+            Err(kind) => return Ok(Column::of(&source.name, Kind::Text, Values::Unsupported(kind.clone()))),
         };
-        self.push(text.trim(), kind).map_err(|()| text)
+        let kind = kinds.get(&source.name).copied().unwrap_or(meaning.kind());
+        let mut values = Values::new(kind);
+        values.reserve(n);
+        let wrong_value = |(i, value): (usize, String)| Error::WrongType {
+            file: self.file.clone(),
+            row: self.n_read + i + 1,
+            column: source.name.clone(),
+            value,
+            expected: kind.noun(),
+        };
+        let mut wrong_cell = None;
+        let read = || {
+            let group = self.reader.get_row_group(self.group)?;
+            let sink = &mut Sink { values: &mut values, kind, wrong: &mut wrong_cell };
+            let skip = self.n_in_group;
+            match group.get_column_reader(source.leaf)? {
+                ColumnReader::BoolColumnReader(r) => pull(r, source, skip, n, |cell, i| {
+                    sink.put(cell.map_or(Cell::Missing, |x| Cell::Bool(*x)), i)
+                }),
+                ColumnReader::Int32ColumnReader(r) => pull(r, source, skip, n, |cell, i| {
+                    let widen = |x: &i32| match meaning {
+                        Meaning::Number { unsigned: true, .. } => i64::from(x.cast_unsigned()),
+                        _ => i64::from(*x),
+                    };
+                    sink.put(cell.map_or(Cell::Missing, |x| meaning.integer(widen(x))), i);
+                }),
+                ColumnReader::Int64ColumnReader(r) => pull(r, source, skip, n, |cell, i| {
+                    sink.put(cell.map_or(Cell::Missing, |x| meaning.integer(*x)), i);
+                }),
+                ColumnReader::Int96ColumnReader(r) => pull(r, source, skip, n, |cell, i| {
+                    sink.put(cell.map_or(Cell::Missing, |x| Cell::Time(x.to_micros())), i);
+                }),
+                ColumnReader::FloatColumnReader(r) => pull(r, source, skip, n, |cell, i| {
+                    sink.put(cell.map_or(Cell::Missing, |x| Cell::Number(f64::from(*x))), i);
+                }),
+                ColumnReader::DoubleColumnReader(r) => pull(r, source, skip, n, |cell, i| {
+                    sink.put(cell.map_or(Cell::Missing, |x| Cell::Number(*x)), i);
+                }),
+                ColumnReader::ByteArrayColumnReader(r) => {
+                    pull(r, source, skip, n, |cell, i| sink.put_bytes(cell.map(|x| x.data()), meaning, i))
+                }
+                ColumnReader::FixedLenByteArrayColumnReader(r) => {
+                    pull(r, source, skip, n, |cell, i| sink.put_bytes(cell.map(|x| x.data()), meaning, i))
+                }
+            }
+        };
+        guarded(read).map_err(|source| Error::Parquet { file: self.file.clone(), source })?;
+        wrong_cell.map_or(Ok(()), |wrong| Err(wrong_value(wrong)))?;
+        values.settle();
+        Ok(Column::of(&source.name, kind, values))
     }
 }
 
-fn number(field: &Field) -> Option<f64> {
-    Some(match field {
-        Field::Byte(x) => f64::from(*x),
-        Field::Short(x) => f64::from(*x),
-        Field::Int(x) => f64::from(*x),
-        Field::Long(x) => *x as f64,
-        Field::UByte(x) => f64::from(*x),
-        Field::UShort(x) => f64::from(*x),
-        Field::UInt(x) => f64::from(*x),
-        Field::ULong(x) => *x as f64,
-        Field::Float(x) => f64::from(*x),
-        Field::Double(x) => *x,
-        Field::Decimal(x) => decimal(x),
-        _ => return None,
-    })
+/// Gives every value of `n` rows after the first `skip` to `put`, nulls too.
+fn pull<T: DataType>(
+    mut reader: ColumnReaderImpl<T>,
+    source: &Source,
+    skip: usize,
+    n: usize,
+    mut put: impl FnMut(Option<&T::T>, usize),
+) -> Result<(), ParquetError> {
+    reader.skip_records(skip)?;
+    let (mut levels, mut values) = (Vec::new(), Vec::new());
+    let mut read = 0;
+    while read < n {
+        let (records, ..) = reader.read_records(n - read, Some(&mut levels), None, &mut values)?;
+        if records == 0 {
+            return Err(ParquetError::EOF(format!("column {} has {read} of {n} rows", source.name)));
+        }
+        read += records;
+    }
+    let mut values = values.iter();
+    for i in 0..n {
+        let is_null = source.is_optional && levels.get(i).is_none_or(|level| *level == 0);
+        put(if is_null { None } else { values.next() }, i);
+    }
+    Ok(())
+}
+
+/// A column that is being filled.
+struct Sink<'a> {
+    values: &'a mut Values,
+    kind: Kind,
+    /// The first cell that is not of the kind.
+    wrong: &'a mut Option<(usize, String)>,
+}
+
+impl Sink<'_> {
+    /// Adds a value as it is if the kinds agree, else by way of its text.
+    fn put(&mut self, cell: Cell, i: usize) {
+        let text = match (&mut *self.values, cell) {
+            (Values::Number(values), Cell::Number(x)) => return values.push(x),
+            (Values::Bool(values), Cell::Bool(bit)) => return values.push(Some(bit)),
+            (Values::Time(values), Cell::Time(time)) => return values.push(time),
+            (values, Cell::Missing) => return values.push_missing(),
+            (_, Cell::Number(x)) => Values::Number(vec![x]).text(0).map(std::borrow::Cow::into_owned),
+            (_, Cell::Bool(bit)) => Some(bit.to_string()),
+            (_, Cell::Time(time)) => Values::Time(vec![time]).text(0).map(std::borrow::Cow::into_owned),
+        };
+        self.put_text(text.as_deref().unwrap_or_default(), i);
+    }
+
+    fn put_bytes(&mut self, bytes: Option<&[u8]>, meaning: Meaning, i: usize) {
+        let Some(bytes) = bytes else { return self.values.push_missing() };
+        match meaning {
+            Meaning::Number { scale, .. } => self.put(Cell::Number(decimal(bytes, scale)), i),
+            Meaning::Half => self.put(half(bytes).map_or(Cell::Missing, Cell::Number), i),
+            _ => match (&mut *self.values, &*String::from_utf8_lossy(bytes)) {
+                // Types say that it is text, so that `NA` may be Namibia.
+                (Values::Text(values), text) => values.push(Some(text)),
+                (_, text) => self.put_text(text.trim(), i),
+            },
+        }
+    }
+
+    fn put_text(&mut self, text: &str, i: usize) {
+        if self.values.push(text, self.kind).is_err() {
+            self.values.push_missing();
+            self.wrong.get_or_insert((i, text.to_owned()));
+        }
+    }
 }
 
 /// A decimal is a big-endian integer over a power of ten.
-fn decimal(x: &Decimal) -> f64 {
-    let negative = x.data().first().is_some_and(|byte| *byte >= 0x80);
-    let start = if negative { -1_i128 } else { 0 };
-    let integer = x.data().iter().fold(start, |sum, byte| (sum << 8) | i128::from(*byte));
-    integer as f64 / 10_f64.powi(x.scale())
+fn decimal(bytes: &[u8], scale: i32) -> f64 {
+    let start = if bytes.first().is_some_and(|byte| *byte >= 0x80) { -1_i128 } else { 0 };
+    scaled(bytes.iter().fold(start, |sum, byte| (sum << 8) | i128::from(*byte)), scale)
 }
 
-/// The kind of a column, or the name of its type if it cannot be read.
-fn kind(field: &Arc<Type>) -> Result<Kind, String> {
+fn scaled(integer: i128, scale: i32) -> f64 {
+    if scale == 0 { integer as f64 } else { integer as f64 / 10_f64.powi(scale) }
+}
+
+/// Sign, five bits of exponent, ten of fraction; low byte first.
+fn half(bytes: &[u8]) -> Option<f64> {
+    let bits = u16::from_le_bytes(bytes.try_into().ok()?);
+    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023) / 1024.0);
+    let size = match exponent {
+        0 => fraction * 2_f64.powi(-14),
+        31 if fraction == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        _ => (1.0 + fraction) * 2_f64.powi(exponent - 15),
+    };
+    Some(if bits >> 15 == 1 { -size } else { size })
+}
+
+/// What a column means, or the name of its type if it cannot be read.
+fn meaning(field: &Type) -> Result<Meaning, String> {
     let info = field.get_basic_info();
     if !field.is_primitive() || info.has_repetition() && info.repetition() == Repetition::REPEATED {
         return Err("nested".to_owned());
     }
-    let (physical, converted) = (field.get_physical_type(), info.converted_type());
-    let is_time = matches!(
-        info.logical_type_ref(),
-        Some(LogicalType::Timestamp { .. } | LogicalType::Time { .. } | LogicalType::Date)
-    );
-    match (physical, converted) {
-        (Physical::BOOLEAN, _) => Ok(Kind::Bool),
-        (Physical::FLOAT | Physical::DOUBLE, _)
-        | (Physical::FIXED_LEN_BYTE_ARRAY | Physical::BYTE_ARRAY, ConvertedType::DECIMAL) => Ok(Kind::NUMBER),
+    let physical = field.get_physical_type();
+    let scale = if let Type::PrimitiveType { scale, .. } = field { *scale } else { 0 };
+    let instant = |unit: TimeUnit, is_clock| {
+        let (per_microsecond, microseconds) = match unit {
+            TimeUnit::MILLIS => (1, 1000),
+            TimeUnit::MICROS => (1, 1),
+            TimeUnit::NANOS => (1000, 1),
+        };
+        Meaning::Instant { per_microsecond, microseconds, is_clock }
+    };
+    let number = Meaning::Number { scale: 0, unsigned: false };
+    let unsigned = Meaning::Number { scale: 0, unsigned: true };
+    let decimal = Meaning::Number { scale, unsigned: false };
+    let is_integer = matches!(physical, Physical::INT32 | Physical::INT64);
+    let logical = info.logical_type_ref();
+    let known = match (logical, info.converted_type()) {
+        (Some(LogicalType::Timestamp(time)), _) if is_integer => Some(instant(time.unit, false)),
+        (Some(LogicalType::Time(time)), _) if is_integer => Some(instant(time.unit, true)),
+        (Some(LogicalType::Date), _) | (_, ConvertedType::DATE) => Some(Meaning::Date),
+        (_, ConvertedType::TIMESTAMP_MILLIS) => Some(instant(TimeUnit::MILLIS, false)),
+        (_, ConvertedType::TIMESTAMP_MICROS) => Some(instant(TimeUnit::MICROS, false)),
+        (_, ConvertedType::TIME_MILLIS) => Some(instant(TimeUnit::MILLIS, true)),
+        (_, ConvertedType::TIME_MICROS) => Some(instant(TimeUnit::MICROS, true)),
+        (Some(LogicalType::Decimal(_)), _) | (_, ConvertedType::DECIMAL) => Some(decimal),
+        (Some(LogicalType::Float16), _) => Some(Meaning::Half),
         (
-            Physical::INT32,
-            ConvertedType::NONE
-            | ConvertedType::INT_8
-            | ConvertedType::INT_16
-            | ConvertedType::INT_32
-            | ConvertedType::UINT_8
-            | ConvertedType::UINT_16
-            | ConvertedType::UINT_32
-            | ConvertedType::DECIMAL,
-        )
-        | (
-            Physical::INT64,
-            ConvertedType::NONE | ConvertedType::INT_64 | ConvertedType::UINT_64 | ConvertedType::DECIMAL,
-        ) if !is_time => Ok(Kind::NUMBER),
-        (Physical::BYTE_ARRAY, ConvertedType::UTF8 | ConvertedType::ENUM) => Ok(Kind::Text),
-        _ => Err(info
-            .logical_type_ref()
-            .map_or_else(|| format!("{physical}"), |logical| format!("{logical:?}"))),
-    }
+            _,
+            ConvertedType::UINT_8 | ConvertedType::UINT_16 | ConvertedType::UINT_32 | ConvertedType::UINT_64,
+        ) => Some(unsigned),
+        (Some(LogicalType::String | LogicalType::Enum), _)
+        | (_, ConvertedType::UTF8 | ConvertedType::ENUM) => {
+            (physical == Physical::BYTE_ARRAY).then_some(Meaning::Text)
+        }
+        (None | Some(LogicalType::Integer(_)), _) => match physical {
+            Physical::BOOLEAN => Some(Meaning::Bool),
+            Physical::INT32 | Physical::INT64 | Physical::FLOAT | Physical::DOUBLE => Some(number),
+            Physical::INT96 => Some(instant(TimeUnit::NANOS, false)),
+            _ => None,
+        },
+        _ => None,
+    };
+    known.ok_or_else(|| logical.map_or_else(|| format!("{physical}"), |logical| format!("{logical:?}")))
 }
 
 /// Turns a panic into an error: the parquet crate asserts what a damaged file may break.

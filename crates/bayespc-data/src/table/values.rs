@@ -1,9 +1,10 @@
 //! The cells of a column, small: numbers and times as they are, texts as numbers into a list of those that differ.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
-use super::hash::Quick;
+use hashbrown::HashTable;
+
+use super::hash::hash;
 use super::number::NumberFormat;
 use super::time::Civil;
 use super::{Kind, cell};
@@ -34,8 +35,8 @@ pub enum Values {
 pub struct Texts {
     codes: Vec<u32>,
     values: Vec<String>,
-    /// Where each value stands; made when one is added.
-    index: HashMap<String, u32, Quick>,
+    /// Codes by the hash of their values, while cells are added.
+    index: HashTable<u32>,
 }
 
 impl Texts {
@@ -71,28 +72,97 @@ impl Texts {
 
     /// Adds a cell.
     pub fn push(&mut self, text: Option<&str>) {
-        let Some(text) = text else { return self.codes.push(NO_TEXT) };
-        if self.index.len() != self.values.len() {
-            self.index = self.values.iter().zip(0..).map(|(value, code)| (value.clone(), code)).collect();
-        }
-        let code = self.index.get(text).copied().unwrap_or_else(|| {
-            let code = self.values.len() as u32;
-            self.values.push(text.to_owned());
-            self.index.insert(text.to_owned(), code);
-            code
+        let code = text.map_or(NO_TEXT, |text| {
+            let hash = hash(text);
+            self.find(text, hash).unwrap_or_else(|| self.add(text.to_owned(), hash))
         });
         self.codes.push(code);
     }
 
+    /// Adds a trimmed cell as files have it, where some texts mean that it is missing.
+    pub(super) fn push_cell(&mut self, cell: &str) {
+        self.push(Some(cell).filter(|cell| !cell::is_missing(cell)));
+    }
+
+    /// Adds the cells of other texts.
+    pub(super) fn append(&mut self, other: Self) {
+        let code = |value: String| {
+            let hash = hash(&value);
+            self.find(&value, hash).unwrap_or_else(|| self.add(value, hash))
+        };
+        let codes: Vec<u32> = other.values.into_iter().map(code).collect();
+        let code = |own: u32| codes.get(own as usize).copied().unwrap_or(NO_TEXT);
+        self.codes.extend(other.codes.into_iter().map(code));
+    }
+
+    fn find(&mut self, text: &str, hash: u64) -> Option<u32> {
+        if self.index.len() != self.values.len() {
+            for (value, code) in self.values.iter().zip(0..) {
+                let rehash = |code: &u32| self::hash(&self.values[*code as usize]);
+                self.index.insert_unique(self::hash(value), code, rehash);
+            }
+        }
+        self.index.find(hash, |code| self.values[*code as usize] == text).copied()
+    }
+
+    fn add(&mut self, text: String, hash: u64) -> u32 {
+        let code = self.values.len() as u32;
+        self.values.push(text);
+        let values = &self.values;
+        self.index.insert_unique(hash, code, |code| self::hash(&values[*code as usize]));
+        code
+    }
+
+    /// How often each of [`values`](Self::values) occurs, and in which cell first.
+    pub(super) fn occurrences(&self) -> Vec<(usize, usize)> {
+        let mut occurrences = vec![(0, usize::MAX); self.values.len()];
+        for (i, code) in self.codes.iter().enumerate() {
+            if let Some((count, first)) = occurrences.get_mut(*code as usize) {
+                *count += 1;
+                *first = i.min(*first);
+            }
+        }
+        occurrences
+    }
+
+    /// Cells read as a kind, each text that differs once; `Err` is the first cell that is not of it.
+    pub(super) fn read_as(self, kind: Kind) -> Result<Values, (usize, String)> {
+        let (mut values, mut wrong) = (Values::new(kind), Vec::new());
+        if kind == Kind::Text {
+            return Ok(Values::Text(self));
+        }
+        for (code, text) in self.values.iter().enumerate() {
+            if values.push(text, kind).is_err() {
+                values.push_missing();
+                wrong.push(code);
+            }
+        }
+        if !wrong.is_empty() {
+            let is_wrong = |i: &usize| self.code(*i).is_some_and(|code| wrong.binary_search(&code).is_ok());
+            if let Some(i) = (0..self.len()).find(is_wrong) {
+                return Err((i, self.get(i).unwrap_or_default().to_owned()));
+            }
+        }
+        fn spread<T: Copy>(codes: &[u32], each: &[T], missing: T) -> Vec<T> {
+            codes.iter().map(|code| each.get(*code as usize).copied().unwrap_or(missing)).collect()
+        }
+        Ok(match values {
+            Values::Number(each) => Values::Number(spread(&self.codes, &each, f64::NAN)),
+            Values::Bool(each) => Values::Bool(spread(&self.codes, &each, None)),
+            Values::Time(each) => Values::Time(spread(&self.codes, &each, NO_TIME)),
+            other => other,
+        })
+    }
+
     /// Forgets what only adding needs.
     pub(super) fn settle(&mut self) {
-        self.index = HashMap::default();
+        self.index = HashTable::new();
         self.codes.shrink_to_fit();
     }
 
     fn select(&self, rows: &[usize]) -> Self {
         let codes = rows.iter().map(|&row| self.codes[row]).collect();
-        Self { codes, values: self.values.clone(), index: HashMap::default() }
+        Self { codes, values: self.values.clone(), index: HashTable::new() }
     }
 }
 
@@ -125,18 +195,58 @@ impl Values {
 
     /// Adds a trimmed cell, written as `kind` says; `Err` if it is not.
     pub(super) fn push(&mut self, cell: &str, kind: Kind) -> Result<(), ()> {
-        if cell::is_missing(cell) {
-            self.push_missing();
-            return Ok(());
+        // What can be read is not missing, and most cells can.
+        let read = match (&mut *self, kind) {
+            (Self::Number(values), Kind::Number(format)) => format.parse(cell).map(|x| values.push(x)),
+            (Self::Time(values), Kind::Time(format)) => format.parse(cell).map(|time| values.push(time)),
+            (Self::Bool(values), _) => cell::parse_bit(cell).map(|bit| values.push(Some(bit))),
+            (Self::Text(texts), _) if !cell::is_missing(cell) => {
+                texts.push(Some(cell));
+                Some(())
+            }
+            _ => None,
+        };
+        match read {
+            Some(()) => Ok(()),
+            None if cell::is_missing(cell) => {
+                self.push_missing();
+                Ok(())
+            }
+            None => Err(()),
         }
-        match (self, kind) {
-            (Self::Number(values), Kind::Number(format)) => values.push(format.parse(cell).ok_or(())?),
-            (Self::Time(values), Kind::Time(format)) => values.push(format.parse(cell).ok_or(())?),
-            (Self::Bool(values), _) => values.push(Some(cell::parse_bit(cell).ok_or(())?)),
-            (Self::Text(texts), _) => texts.push(Some(cell)),
-            _ => return Err(()),
+    }
+
+    /// Adds the cells of another part of the same column.
+    pub(super) fn append(&mut self, other: Self) {
+        match (self, other) {
+            (Self::Number(values), Self::Number(mut more)) => values.append(&mut more),
+            (Self::Bool(values), Self::Bool(mut more)) => values.append(&mut more),
+            (Self::Time(values), Self::Time(mut more)) => values.append(&mut more),
+            (Self::Text(values), Self::Text(more)) => values.append(more),
+            (own, other) => *own = other,
         }
-        Ok(())
+    }
+
+    /// Makes room for so many cells in all.
+    pub(super) fn reserve(&mut self, n: usize) {
+        match self {
+            Self::Number(values) => values.reserve_exact(n.saturating_sub(values.len())),
+            Self::Bool(values) => values.reserve_exact(n.saturating_sub(values.len())),
+            Self::Time(values) => values.reserve_exact(n.saturating_sub(values.len())),
+            Self::Text(texts) => texts.codes.reserve_exact(n.saturating_sub(texts.codes.len())),
+            Self::Unsupported(_) => {}
+        }
+    }
+
+    /// Gives back memory that only adding needs.
+    pub(super) fn settle(&mut self) {
+        match self {
+            Self::Number(values) => values.shrink_to_fit(),
+            Self::Bool(values) => values.shrink_to_fit(),
+            Self::Time(values) => values.shrink_to_fit(),
+            Self::Text(values) => values.settle(),
+            Self::Unsupported(_) => {}
+        }
     }
 
     /// Adds a missing cell.
