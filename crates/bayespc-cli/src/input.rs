@@ -123,9 +123,8 @@ impl TableArgs {
         }
         let name =
             path.file_stem().map_or_else(|| self.data.clone(), |stem| stem.to_string_lossy().into_owned());
-        // The choices are checked before anything is read.
-        self.reading()?;
-        self.problem(Source { name, table: Table::read_head(path, limit)?, benchmark: None })
+        let table = Table::read_head(path, &self.reading()?, limit)?;
+        self.problem(Source { name, table, benchmark: None })
     }
 
     /// What is asked of whoever reads the file.
