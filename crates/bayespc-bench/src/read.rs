@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use bayespc_cli::progress::bar;
-use bayespc_data::{Encoding, EncodingOptions, Missing, Table, Values};
+use bayespc_data::{Encoding, EncodingOptions, Table};
 use rand::rngs::ChaCha8Rng;
 use rand::{Rng, RngExt, SeedableRng};
 use serde_json::{Value, json};
@@ -80,10 +80,7 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
 /// Size of the matrix that the columns become.
 fn matrix_mb(path: &Path) -> Result<f64> {
     let table = Table::read(path)?;
-    let unusable = |column: &&bayespc_data::Column| matches!(&column.values, Values::Text(texts) if texts.values().len() > 100);
-    let ignore = table.columns().iter().filter(unusable).map(|column| column.name.clone()).collect();
-    let options = EncodingOptions { missing: Missing::Impute, ignore, ..EncodingOptions::default() };
-    let encoding = Encoding::fit(&table, &[], &options)?;
+    let encoding = Encoding::fit(&table, &[], &EncodingOptions::default())?;
     let features = encoding.transform(&table)?.features;
     Ok((features.nrows() * features.ncols() * size_of::<f64>()) as f64 / 1e6)
 }

@@ -81,6 +81,9 @@ pub fn run(args: &EvaluateArgs) -> Result<()> {
 fn splits(args: &EvaluateArgs, problem: &Problem, seed: u64) -> Result<Vec<Split>> {
     let n = problem.n_rows();
     let own = problem.own_split();
+    if args.splits.is_some() && !problem.left_out.is_all() {
+        bail!("--splits counts all rows of the table, but {}: remove them from the file", problem.left_out);
+    }
     let mut splits = match (&args.splits, args.folds, problem.source.benchmark) {
         (Some(path), _, _) => parse_splits(path, n)?,
         (None, Some(k), _) => folds(n, k, seed)?,

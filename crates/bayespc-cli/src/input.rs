@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use bayespc::{ModelSettings, Samples};
 use bayespc_data::{
-    DataSource, Dataset, DatasetInfo, Encoding, EncodingOptions, Kinds, Location, Missing, ReadOptions,
-    Split, Table, Targets, Task, catalogue, load_uci, locate_mnist, locate_uci,
+    ColumnChoice, ColumnSummary, DataSource, Dataset, DatasetInfo, Encoding, EncodingOptions, Kinds,
+    Learnable, Location, ReadOptions, Split, Table, Targets, Task, catalogue, load_uci, locate_mnist,
+    locate_uci,
 };
 use clap::{Args, ValueEnum};
 use faer::Mat;
@@ -14,6 +15,7 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 
+use crate::columns::ColumnArgs;
 use crate::failure::{did_you_mean, usage};
 use crate::images::{self, Images};
 use crate::output::{Files, note};
@@ -38,12 +40,9 @@ pub struct TableArgs {
     /// What to predict; by default classes for text and booleans, values for numbers
     #[arg(long, value_enum)]
     pub task: Option<TaskArg>,
-    /// Column that is neither feature nor target; may be repeated
-    #[arg(long, value_name = "COL")]
-    pub ignore: Vec<String>,
-    /// Fill missing feature values with the mean or the most frequent value
-    #[arg(long)]
-    pub impute: bool,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "clap would take them for its own")]
+    pub columns: ColumnArgs,
     /// Sheet of a workbook; the first if not given
     #[arg(long, value_name = "NAME")]
     pub sheet: Option<String>,
@@ -77,9 +76,11 @@ pub struct Problem {
     pub source: Source,
     /// Target columns.
     pub targets: Vec<String>,
-    /// How the other columns become features.
-    feature_options: EncodingOptions,
-    /// The encoding of the whole table, which knows every class.
+    /// Rows of the table that cannot be learned from.
+    pub left_out: Learnable,
+    /// How columns become features.
+    options: EncodingOptions,
+    /// The encoding of the whole table, which knows every class and what every column is.
     whole: Encoding,
     /// The rows, where the table is but a sample of them.
     images: Option<Images>,
@@ -109,17 +110,16 @@ impl TableArgs {
         if self.data == images::NAME {
             return self.load_images();
         }
-        self.problem(load(&self.data, self.folder.as_deref(), &self.read_options())?)
+        let problem = self.problem(load(&self.data, self.folder.as_deref(), &self.reading()?)?)?;
+        if !problem.left_out.is_all() {
+            note(&format!("{}: {}", problem.source.name, problem.left_out));
+        }
+        Ok(problem)
     }
 
     /// Remember the files that the table is read from.
     pub fn note_files(&self, files: &mut Files) {
         note_files(files, &self.data, self.folder.as_deref());
-    }
-
-    /// How the file is to be read.
-    fn read_options(&self) -> ReadOptions {
-        ReadOptions { sheet: self.sheet.clone(), ..ReadOptions::default() }
     }
 
     /// Read the first rows of a file and settle the target, for a stream. Standard input is read to its end
@@ -129,9 +129,14 @@ impl TableArgs {
         if !path.is_file() {
             return Err(usage(format!("--stream reads a file, and {} is none", self.data)));
         }
-        let table = Table::read_head(path, &self.read_options(), limit)?;
+        let table = Table::read_head(path, &self.reading()?, limit)?;
         tell_remarks(&table);
         self.problem(Source { name: short_name(&self.data), table, benchmark: None })
+    }
+
+    /// What is asked of whoever reads the file.
+    fn reading(&self) -> Result<ReadOptions> {
+        Ok(ReadOptions { wishes: self.columns.wishes()?, sheet: self.sheet.clone() })
     }
 
     fn problem(&self, source: Source) -> Result<Problem> {
@@ -145,34 +150,19 @@ impl TableArgs {
             }
             (given, _) => given.to_vec(),
         };
-        for (flag, name) in targets
-            .iter()
-            .map(|name| ("--target", name))
-            .chain(self.ignore.iter().map(|name| ("--ignore", name)))
-        {
-            if !source.table.has_column(name) {
-                let known = source.table.columns().iter().map(|column| column.name.as_str());
-                return Err(usage(format!(
-                    "{flag} {name}: {} has no such column{} (columns: {})",
-                    source.table.file(),
-                    did_you_mean(name, known),
-                    column_names(&source.table),
-                )));
-            }
+        let mut options = self.columns.options(&source.table, &targets)?;
+        options.task = self.task.map(|task| match task {
+            TaskArg::Regression => Task::Regression,
+            TaskArg::Classification => Task::Classification,
+        });
+        if source.benchmark.is_some() {
+            as_numbers(&source.table, &targets, &mut options);
         }
-        let options = EncodingOptions {
-            missing: if self.impute { Missing::Impute } else { Missing::Error },
-            task: self.task.map(|task| match task {
-                TaskArg::Regression => Task::Regression,
-                TaskArg::Classification => Task::Classification,
-            }),
-            ignore: self.ignore.clone(),
-            ..EncodingOptions::default()
-        };
-        let whole = encode(&source.table, &targets, &options)?;
-        let ignore = [self.ignore.clone(), targets.clone()].concat();
-        let feature_options = EncodingOptions { task: None, ignore, ..options };
-        Ok(Problem { source, targets, feature_options, whole, images: None })
+        let names: Vec<&str> = targets.iter().map(String::as_str).collect();
+        let whole = Encoding::fit(&source.table, &names, &options)?;
+        let left_out = whole.learnable(&source.table)?;
+        let source = Source { table: left_out.of(source.table), ..source };
+        Ok(Problem { source, targets, left_out, options, whole, images: None })
     }
 
     /// What the data ask of the preset.
@@ -185,16 +175,18 @@ impl TableArgs {
         if self.target.iter().any(|name| name != target) || self.task == Some(TaskArg::Regression) {
             return Err(usage(format!("the digits of {} are its one target: `{target}`", images::NAME)));
         }
-        if !self.ignore.is_empty() {
-            return Err(usage(format!("--ignore does not work with {}: all pixels are used", images::NAME)));
+        if !self.columns.ignore.is_empty() || !self.columns.columns.is_empty() {
+            let name = images::NAME;
+            return Err(usage(format!("--ignore and --column do not work with {name}: all pixels are used")));
         }
         let images = Images::load(&data_source(self.folder.as_deref()))?;
         let source = Source { name: images::NAME.to_owned(), table: images.sample()?, benchmark: None };
         let targets = vec![target.to_owned()];
-        let options = EncodingOptions { task: Some(Task::Classification), ..EncodingOptions::default() };
-        let whole = encode(&source.table, &targets, &options)?;
-        let feature_options = EncodingOptions { task: None, ignore: targets.clone(), ..options };
-        Ok(Problem { source, targets, feature_options, whole, images: Some(images) })
+        let mut options = EncodingOptions { task: Some(Task::Classification), ..EncodingOptions::default() };
+        as_numbers(&source.table, &targets, &mut options);
+        let whole = Encoding::fit(&source.table, &[target], &options)?;
+        let left_out = whole.learnable(&source.table)?;
+        Ok(Problem { source, targets, left_out, options, whole, images: Some(images) })
     }
 }
 
@@ -219,18 +211,20 @@ impl Problem {
         self.images.as_ref().map(|images| images.split(true))
     }
 
-    /// Encode the rows of a split. The features' encoding is learned from its training rows alone, what the
-    /// target is from all rows: a class that happens to be held out is still a class.
+    /// What was understood of the columns; nothing of pixels.
+    pub fn columns(&self) -> &[ColumnSummary] {
+        if self.images.is_some() { &[] } else { &self.whole.columns }
+    }
+
+    /// Encode the rows of a split. Means and categories are learned from its training rows alone. What the columns
+    /// and the target are is known from all rows: a class that happens to be held out is still a class.
     pub fn parts(&self, split: &Split) -> Result<Parts> {
         if let Some(images) = &self.images {
-            let mut encoding = encode(&self.source.table, &[], &self.feature_options)?;
-            encoding.target.clone_from(&self.whole.target);
             let (train, test) = (images.part(&split.train), images.part(&split.test));
-            return Ok(Parts { encoding, train, test });
+            return Ok(Parts { encoding: self.whole.clone(), train, test });
         }
         let train = self.source.table.select_rows(&split.train);
-        let mut encoding = encode(&train, &[], &self.feature_options)?;
-        encoding.target.clone_from(&self.whole.target);
+        let encoding = self.whole.refit(&train, &self.options)?;
         let part = |table: &Table| {
             let encoded = encoding.transform(table)?;
             for warning in &encoded.warnings {
@@ -379,16 +373,16 @@ fn table_of(dataset: &Dataset) -> Result<Table> {
         .with_context(|| format!("data set {} cannot be made a table", dataset.name))
 }
 
-fn encode(table: &Table, targets: &[String], options: &EncodingOptions) -> Result<Encoding> {
-    let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
-    Encoding::fit(table, &targets, options).map_err(|error| match error {
-        bayespc_data::Error::MissingValue { .. } => {
-            anyhow::Error::new(error).context("a value is missing; --impute fills in features")
+/// Benchmarks and pixels are taken as they are published: every column a number, none left out.
+fn as_numbers(table: &Table, targets: &[String], options: &mut EncodingOptions) {
+    for column in table.columns().iter().filter(|column| !targets.contains(&column.name)) {
+        if !options.ignore.contains(&column.name) {
+            options.columns.entry(column.name.clone()).or_insert(ColumnChoice::Number(None));
         }
-        _ => error.into(),
-    })
+    }
 }
 
-fn column_names(table: &Table) -> String {
+/// The names of all columns.
+pub fn column_names(table: &Table) -> String {
     table.columns().iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ")
 }

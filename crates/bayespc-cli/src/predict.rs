@@ -219,7 +219,7 @@ impl MethodArg {
 /// Names of target columns, or of classes.
 pub fn target_names(encoding: &Encoding, model: &Model) -> Vec<String> {
     match &encoding.target {
-        Some(TargetColumns::Regression { columns }) => columns.clone(),
+        Some(TargetColumns::Regression { columns, .. }) => columns.clone(),
         Some(TargetColumns::Classification { classes, .. }) => classes.clone(),
         None => (0..model.n_targets()).map(|k| k.to_string()).collect(),
     }

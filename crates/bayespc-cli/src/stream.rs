@@ -8,9 +8,10 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use bayespc::model::{Calibration, Model, ModelSettings};
-use bayespc_data::RowBatches;
+use bayespc_data::{Learnable, RowBatches};
 use serde_json::json;
 
+use crate::columns;
 use crate::failure::usage;
 use crate::fit::{DATA_NOTE, ENCODING_NOTE};
 use crate::input::{Part, Problem, TableArgs};
@@ -37,6 +38,9 @@ pub struct Learned {
 /// Run the command.
 pub fn run(table: &TableArgs, settings: &ModelSettings, out: Option<Output>, as_json: bool) -> Result<()> {
     let Learned { seconds, problem, mut model, sums } = learn(table, settings)?;
+    if !as_json {
+        print(&format!("{}\n", columns::understood(problem.columns())))?;
+    }
     let notes = model.notes_mut();
     notes.insert(ENCODING_NOTE.to_owned(), serde_json::to_string(problem.encoding())?);
     notes.insert(DATA_NOTE.to_owned(), problem.source.name.clone());
@@ -57,6 +61,7 @@ pub fn learn(table: &TableArgs, settings: &ModelSettings) -> Result<Learned> {
     let start = Instant::now();
     let mut model: Option<Model> = None;
     let mut sums = Sums::default();
+    let mut left_out = Learnable::default();
     let bar = bar("rows", 0);
     for batch in RowBatches::open(Path::new(&table.data), encoding, CHUNK)? {
         interrupt::check()?;
@@ -64,6 +69,8 @@ pub fn learn(table: &TableArgs, settings: &ModelSettings) -> Result<Learned> {
         for warning in &batch.warnings {
             note(&format!("warning: {warning}"));
         }
+        left_out.without_target += batch.left_out.without_target;
+        left_out.with_holes += batch.left_out.with_holes;
         let targets = batch.targets.context("the file has lost its target column")?;
         let part = Part { features: batch.features, targets };
         let samples = part.samples(classes)?;
@@ -81,6 +88,9 @@ pub fn learn(table: &TableArgs, settings: &ModelSettings) -> Result<Learned> {
         bar.set_position(sums.rows as u64);
     }
     bar.finish_and_clear();
+    if !left_out.is_all() {
+        note(&format!("{}: {left_out}", problem.source.name));
+    }
     let model = model.context("the file has no rows")?;
     Ok(Learned { seconds: start.elapsed().as_secs_f64(), problem, model, sums })
 }
@@ -96,6 +106,7 @@ fn report(problem: &Problem, sums: &Sums, seconds: f64, written: Option<&Path>, 
         result.insert("seconds".into(), json!(seconds));
         result.insert("rows_per_second".into(), json!(rate));
         result.insert("scored_rows".into(), json!(sums.scored));
+        result.insert("columns".into(), json!(problem.columns()));
         result.extend(scores.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
         result.insert("model".into(), json!(written));
         return print_json(&result.into());

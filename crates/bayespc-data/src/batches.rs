@@ -4,7 +4,7 @@ use std::path::Path;
 
 use faer::Mat;
 
-use crate::encoding::{Encoding, Targets, Warning};
+use crate::encoding::{Encoding, Learnable, Targets, Warning};
 use crate::table::{ChunkReader, Kinds};
 use crate::{Error, Result};
 
@@ -26,6 +26,8 @@ pub struct Batch {
     pub targets: Option<Targets>,
     /// What was bridged over.
     pub warnings: Vec<Warning>,
+    /// Rows since the last batch that cannot be learned from; none if the targets are not asked for.
+    pub left_out: Learnable,
 }
 
 impl<'a> RowBatches<'a> {
@@ -49,13 +51,32 @@ impl<'a> RowBatches<'a> {
     }
 
     fn read(&mut self) -> Result<Option<Batch>> {
-        let Some(table) = self.reader.chunk(&self.kinds, self.batch_size)? else {
-            return Ok(None);
-        };
-        let encoded = self.encoding.transform(&table)?;
-        let targets =
-            if self.encoding.has_targets(&table) { Some(self.encoding.targets(&table)?) } else { None };
-        Ok(Some(Batch { features: encoded.features, targets, warnings: encoded.warnings }))
+        let mut left_out = Learnable::default();
+        loop {
+            let Some(table) = self.reader.chunk(&self.kinds, self.batch_size)? else {
+                return Ok(None);
+            };
+            if !self.encoding.has_targets(&table) {
+                let encoded = self.encoding.transform(&table)?;
+                let (features, warnings) = (encoded.features, encoded.warnings);
+                return Ok(Some(Batch { features, targets: None, warnings, left_out }));
+            }
+            let learnable = self.encoding.learnable(&table)?;
+            left_out.without_target += learnable.without_target;
+            left_out.with_holes += learnable.with_holes;
+            if learnable.rows.is_empty() {
+                continue;
+            }
+            let table = learnable.of(table);
+            let encoded = self.encoding.transform(&table)?;
+            let targets = Some(self.encoding.targets(&table)?);
+            return Ok(Some(Batch {
+                features: encoded.features,
+                targets,
+                warnings: encoded.warnings,
+                left_out,
+            }));
+        }
     }
 }
 

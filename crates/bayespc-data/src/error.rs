@@ -203,9 +203,7 @@ pub enum Error {
         file: String,
     },
     /// A column holds dates, bytes or nested values.
-    #[error(
-        "{file}, column `{column}` has type {kind}, which is neither number, text nor boolean: convert or ignore it"
-    )]
+    #[error("{file}, column `{column}` has type {kind}, which cannot be used: convert it, or leave it out")]
     UnsupportedColumn {
         /// Which file.
         file: String,
@@ -226,7 +224,7 @@ pub enum Error {
     },
     /// A cell is empty or marked as missing.
     #[error(
-        "{file}, row {row} (header not counted), column `{column}`: the value is missing (fill it in, or ask for imputation, which never applies to a target)"
+        "{file}, row {row} (header not counted), column `{column}`: the value is missing (fill it in, or let missing cells be encoded: `--missing encode`, in Python `missing=\"encode\"`)"
     )]
     MissingValue {
         /// Which file.
@@ -236,8 +234,28 @@ pub enum Error {
         /// Which column.
         column: String,
     },
+    /// A row has no target.
+    #[error(
+        "{file}, row {row} (header not counted), target column `{column}`: the value is missing: fill it in or leave the row out"
+    )]
+    MissingTarget {
+        /// Which file.
+        file: String,
+        /// Data row, from 1.
+        row: usize,
+        /// Which column.
+        column: String,
+    },
+    /// No row can be learned from.
+    #[error("{file} has no row to learn from: {left_out}")]
+    NoLearnableRows {
+        /// Which file.
+        file: String,
+        /// How many rows were left out and why.
+        left_out: String,
+    },
     /// A column has no value at all.
-    #[error("{file}, column `{column}` has no values: fill it in or ignore it")]
+    #[error("{file}, target column `{column}` has no values: fill it in or choose another target")]
     AllMissing {
         /// Which file.
         file: String,
@@ -272,7 +290,7 @@ pub enum Error {
     },
     /// Nearly all cells of a column are numbers or dates, but not this one.
     #[error(
-        "{file}, row {row} (header not counted), column `{column}`: `{value}` is not a {expected}, but nearly all other cells are: a typing error? (correct it or leave the cell empty; if it is meant, give --column \"{column}=text\")"
+        "{file}, row {row} (header not counted), column `{column}`: `{value}` is not a {expected}, but nearly all other cells are: a typing error? (correct it or leave the cell empty; if it is meant, give --column \"{column}=category\", in Python columns={{\"{column}\": \"category\"}})"
     )]
     NearlyNumeric {
         /// Which file.
@@ -286,25 +304,16 @@ pub enum Error {
         /// What the others are.
         expected: &'static str,
     },
-    /// A text column has too many different values for one-hot coding.
-    #[error(
-        "{file}, column `{column}` has {found} different texts, more than {limit}: an identifier? ignore it, or raise `max_categories`"
-    )]
-    TooManyCategories {
-        /// Which file.
-        file: String,
-        /// Which column.
-        column: String,
-        /// How many.
-        found: usize,
-        /// How many are allowed.
-        limit: usize,
-    },
     /// No column is left as a feature.
-    #[error("{file} has no feature column besides its targets and ignored columns")]
+    #[error(
+        "{file} has no column to learn from{}: say what one of them is, such as `--column NAME=category`, in Python `columns={{\"NAME\": \"category\"}}`",
+        if columns.is_empty() { String::new() } else { format!(" ({columns})") }
+    )]
     NoFeatures {
         /// Which file.
         file: String,
+        /// The columns that were left out and what they were taken for.
+        columns: String,
     },
     /// A classification target with a single class.
     #[error("{file}, target column `{column}` has only one class, `{class}`")]
@@ -315,6 +324,22 @@ pub enum Error {
         column: String,
         /// The class.
         class: String,
+    },
+    /// A text target that is hardly a class.
+    #[error(
+        "{file}, target column `{column}` has {found} different texts in {rows} rows, such as `{examples}`: too many for classes. Numbers must be written alike in every row; if classes are meant, give `--task classification`"
+    )]
+    TooManyClasses {
+        /// Which file.
+        file: String,
+        /// Which column.
+        column: String,
+        /// Number of different texts.
+        found: usize,
+        /// Number of rows.
+        rows: usize,
+        /// Some of them.
+        examples: String,
     },
     /// A class that was not there when the encoding was fitted.
     #[error("{file}, row {row} (header not counted), target column `{column}`: unknown class `{class}`")]

@@ -44,7 +44,9 @@ mod uci;
 pub use batches::{Batch, RowBatches};
 pub use catalogue::{DatasetInfo, catalogue};
 pub use encoding::{
-    Coding, Encoded, Encoding, EncodingOptions, FeatureColumn, Missing, TargetColumns, Targets, Task, Warning,
+    BoolCoding, CategoryCoding, Coding, ColumnChoice, ColumnSummary, Encoded, Encoding, EncodingOptions,
+    FeatureColumn, HashCoding, Learnable, Missing, NumberCoding, TargetColumns, Targets, Task, TimeCoding,
+    Understood, UnknownChoice, Warning, columns_table,
 };
 pub use error::{DownloadError, Error, FormatError, Result};
 pub use fetch::Progress;

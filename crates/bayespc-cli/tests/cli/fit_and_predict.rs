@@ -141,15 +141,6 @@ fn unseen_words_are_bridged_over_with_a_warning() {
 }
 
 #[test]
-fn missing_features_are_filled_in_if_asked() {
-    let sandbox = Sandbox::new();
-    sandbox.write("gaps.csv", flats(60).replacen("0,0,Aarau", "0,,Aarau", 1));
-    let run = sandbox.run(&format!("fit gaps.csv --target rent --impute --test-fraction 0 {QUICK}"));
-    assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(run.stderr.contains("1 missing values imputed"), "{}", run.stderr);
-}
-
-#[test]
 fn same_seed_same_bytes_whatever_the_threads() {
     let sandbox = Sandbox::new();
     sandbox.write("flats.csv", flats(60));

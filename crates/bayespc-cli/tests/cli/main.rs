@@ -8,6 +8,7 @@
 )]
 
 mod bad_input;
+mod columns;
 mod completions;
 mod evaluate;
 mod fit_and_predict;

@@ -119,6 +119,32 @@ impl Column {
         Self { name: name.into(), kind: verdict.kind, values, suspect: verdict.suspect }
     }
 
+    /// A column of cells that are read as asked; `file` is for messages.
+    pub fn from_texts_as<'a>(
+        file: &str,
+        name: &str,
+        cells: impl Iterator<Item = Option<&'a str>> + Clone,
+        wish: Wish,
+    ) -> Result<Self> {
+        let mut guess = Guess::default();
+        for (i, cell) in cells.clone().enumerate() {
+            guess.see(cell.unwrap_or_default().trim(), i + 1, 1);
+        }
+        let kind = guess.wished(wish, false);
+        let mut values = Values::new(kind);
+        for (i, cell) in cells.enumerate() {
+            let cell = cell.unwrap_or_default().trim();
+            values.push(cell, kind).map_err(|()| Error::WrongType {
+                file: file.to_owned(),
+                row: i + 1,
+                column: name.to_owned(),
+                value: cell.to_owned(),
+                expected: kind.noun(),
+            })?;
+        }
+        Ok(Self { name: name.to_owned(), kind, values, suspect: None })
+    }
+
     fn of(name: impl Into<String>, kind: Kind, values: Values) -> Self {
         Self { name: name.into(), kind, values, suspect: None }
     }
