@@ -294,8 +294,8 @@ pub enum Error {
     },
     /// Nearly all cells of a column are numbers or dates, but not this one.
     #[error(
-        "{file}, row {row} (header not counted), column `{column}`: `{value}` is not a {expected}, but nearly all other cells are: {guess} (correct it or leave the cell empty; if it is meant, give --column \"{column}=category\", in Python columns={{\"{column}\": \"category\"}})",
-        guess = if *.row == 1 { "a typing error, or a second line of header?" } else { "a typing error?" }
+        "{file}, row {row} (header not counted), column `{column}`: {odd} (correct it or leave the cell empty; if it is meant, give --column \"{column}=category\", in Python columns={{\"{column}\": \"category\"}})",
+        odd = odd_cell(*.row, .value, .expected)
     )]
     NearlyNumeric {
         /// Which file.
@@ -474,6 +474,9 @@ pub enum FormatError {
     Gzip(std::io::Error),
 }
 
+/// What a number in another unit is not.
+pub(crate) const OTHER_UNIT: &str = "number of the same unit";
+
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -490,4 +493,13 @@ impl Error {
         }
         self
     }
+}
+
+/// What is odd about a cell.
+fn odd_cell(row: usize, value: &str, expected: &str) -> String {
+    if expected == OTHER_UNIT {
+        return format!("`{value}` is not in the unit of other cells: write all of them in one");
+    }
+    let guess = if row == 1 { "a typing error, or a second line of header?" } else { "a typing error?" };
+    format!("`{value}` is not a {expected}, but nearly all other cells are: {guess}")
 }
