@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use bayespc::model::ModelSettings;
-use bayespc_cli::columns::ColumnArgs;
 use bayespc_cli::input::TableArgs;
 use bayespc_cli::progress::bar;
 use bayespc_cli::stream;
@@ -93,13 +92,7 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
 }
 
 fn source(path: &Path) -> TableArgs {
-    TableArgs {
-        data: path.display().to_string(),
-        target: vec![TARGET.to_owned()],
-        task: None,
-        columns: ColumnArgs::default(),
-        folder: None,
-    }
+    TableArgs { data: path.display().to_string(), target: vec![TARGET.to_owned()], ..TableArgs::default() }
 }
 
 fn names() -> Vec<String> {

@@ -21,13 +21,17 @@ use crate::images::{self, Images};
 use crate::output::{Files, note};
 use crate::progress;
 
+/// What stands for standard input.
+pub const STANDARD_INPUT: &str = "-";
+
 /// Stream of the seed that draws the hold-out; training uses the streams below.
 const HOLD_OUT_STREAM: u64 = 8;
 
 /// Flags that say what to learn from.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct TableArgs {
-    /// A CSV or Parquet file with a header, or a data set's name (see `bayespc data list`)
+    /// A table: CSV, JSON lines, Parquet, .xlsx or .ods, perhaps .gz or .zst; `-` is standard input. Or the
+    /// name of a data set (see `bayespc data list`)
     #[arg(value_name = "DATA")]
     pub data: String,
     /// Target column; repeat it for several. Named data sets know theirs
@@ -39,6 +43,9 @@ pub struct TableArgs {
     #[command(flatten)]
     #[expect(missing_docs, reason = "clap would take them for its own")]
     pub columns: ColumnArgs,
+    /// Sheet of a workbook; the first if not given
+    #[arg(long, value_name = "NAME")]
+    pub sheet: Option<String>,
     /// Folder to look for named data sets in instead of BAYESPC_DATA; then come the cache and the network
     #[arg(long = "data", value_name = "DIR")]
     pub folder: Option<PathBuf>,
@@ -103,7 +110,7 @@ impl TableArgs {
         if self.data == images::NAME {
             return self.load_images();
         }
-        let problem = self.problem(load_as(&self.data, self.folder.as_deref(), &self.reading()?)?)?;
+        let problem = self.problem(load(&self.data, self.folder.as_deref(), &self.reading()?)?)?;
         if !problem.left_out.is_all() {
             note(&format!("{}: {}", problem.source.name, problem.left_out));
         }
@@ -115,21 +122,21 @@ impl TableArgs {
         note_files(files, &self.data, self.folder.as_deref());
     }
 
-    /// Read the first rows of a file and settle the target, for a stream.
+    /// Read the first rows of a file and settle the target, for a stream. Standard input is read to its end
+    /// first, into a file without a name, since columns are settled before rows are learned.
     pub fn load_head(&self, limit: usize) -> Result<Problem> {
         let path = Path::new(&self.data);
         if !path.is_file() {
-            return Err(usage(format!("--stream reads a CSV or Parquet file, and {} is none", self.data)));
+            return Err(usage(format!("--stream reads a file, and {} is none", self.data)));
         }
-        let name =
-            path.file_stem().map_or_else(|| self.data.clone(), |stem| stem.to_string_lossy().into_owned());
         let table = Table::read_head(path, &self.reading()?, limit)?;
-        self.problem(Source { name, table, benchmark: None })
+        tell_remarks(&table);
+        self.problem(Source { name: short_name(&self.data), table, benchmark: None })
     }
 
     /// What is asked of whoever reads the file.
     fn reading(&self) -> Result<ReadOptions> {
-        Ok(ReadOptions { wishes: self.columns.wishes()?, ..ReadOptions::default() })
+        Ok(ReadOptions { wishes: self.columns.wishes()?, sheet: self.sheet.clone() })
     }
 
     fn problem(&self, source: Source) -> Result<Problem> {
@@ -294,11 +301,7 @@ pub fn note_files(files: &mut Files, data: &str, folder: Option<&Path>) {
 }
 
 /// A file, or a data set by name.
-pub fn load(data: &str, folder: Option<&Path>) -> Result<Source> {
-    load_as(data, folder, &ReadOptions::default())
-}
-
-fn load_as(data: &str, folder: Option<&Path>, options: &ReadOptions) -> Result<Source> {
+pub fn load(data: &str, folder: Option<&Path>, options: &ReadOptions) -> Result<Source> {
     if let Some(info) = catalogue().iter().find(|info| info.name == data) {
         let dataset =
             progress::downloading(info.name, |report| load_uci(info.name, &data_source(folder), report))?;
@@ -309,18 +312,47 @@ fn load_as(data: &str, folder: Option<&Path>, options: &ReadOptions) -> Result<S
     }
     let path = Path::new(data);
     if path.is_dir() {
-        bail!("{data} is a folder: give the name of a CSV or Parquet file");
+        bail!("{data} is a folder: give the name of a file with a table");
     }
-    if !path.exists() {
+    if data != STANDARD_INPUT && !path.exists() {
         let names = catalogue().iter().map(|info| info.name).chain([images::NAME]).collect::<Vec<_>>();
         bail!(
             "{data} is neither a file nor a data set{} (data sets: {})",
-            did_you_mean(data, names.iter().copied()),
+            did_you_mean(data, names.iter().copied().chain(neighbours(path).iter().map(String::as_str))),
             names.join(", ")
         );
     }
-    let name = path.file_stem().map_or_else(|| data.to_owned(), |stem| stem.to_string_lossy().into_owned());
-    Ok(Source { name, table: Table::read_with(path, options)?, benchmark: None })
+    let table = Table::read_with(path, options)?;
+    tell_remarks(&table);
+    Ok(Source { name: short_name(data), table, benchmark: None })
+}
+
+/// Say what was decided about a file that its owner might decide otherwise.
+fn tell_remarks(table: &Table) {
+    for remark in table.remarks() {
+        note(&format!("note: {remark}"));
+    }
+}
+
+/// A file's name without folders and all that tells its format.
+fn short_name(data: &str) -> String {
+    if data == STANDARD_INPUT {
+        return "standard input".to_owned();
+    }
+    let stem = |name: &str| Path::new(name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let once = stem(data).unwrap_or_else(|| data.to_owned());
+    let is_packed = Path::new(data).extension().is_some_and(|extension| {
+        ["gz", "zst", "zstd"].iter().any(|packed| extension.eq_ignore_ascii_case(packed))
+    });
+    if is_packed { stem(&once).unwrap_or(once) } else { once }
+}
+
+/// Files beside one that is not there.
+fn neighbours(path: &Path) -> Vec<String> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let listed = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let entries = std::fs::read_dir(listed).into_iter().flatten().flatten();
+    entries.map(|entry| folder.join(entry.file_name()).display().to_string()).collect()
 }
 
 /// Where named data sets are looked for.

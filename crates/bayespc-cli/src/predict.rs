@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use bayespc::network::CovarianceRule;
 use bayespc::prediction::Method;
 use bayespc::{Model, Task};
-use bayespc_data::{Encoding, RowBatches, TargetColumns, Warning, catalogue};
+use bayespc_data::{Encoding, ReadOptions, RowBatches, TargetColumns, Warning, catalogue};
 use clap::{Args, ValueEnum};
 use faer::MatRef;
 
@@ -152,7 +152,7 @@ fn write_predictions(
     };
     let is_name = catalogue().iter().any(|info| info.name == args.data);
     if is_name || !Path::new(&args.data).is_file() {
-        let source = input::load(&args.data, args.folder.as_deref())?;
+        let source = input::load(&args.data, args.folder.as_deref(), &ReadOptions::default())?;
         let encoded = encoding.transform(&source.table)?;
         warnings.add(encoded.warnings);
         put(encoded.features.as_ref())?;

@@ -24,8 +24,12 @@ const FURTHER: usize = 50;
 
 /// Reads a CSV text; all columns, as asked or as they look.
 pub(in crate::table) fn read(file: &str, text: &str, wishes: &Wishes) -> Result<Table> {
+    read_by_parts(file, text, wishes, PART)
+}
+
+fn read_by_parts(file: &str, text: &str, wishes: &Wishes, size: usize) -> Result<Table> {
     let (header, start) = Header::read(file, text)?;
-    let parts = cut(&header, text, start)?;
+    let parts = cut(&header, text, start, size)?;
     let samples = sample(&header, &parts)?;
     let sampled_commas = samples.iter().any(Guess::has_decimal_commas);
     let wish = |i: usize| wishes.get(&header.names[i]).copied();
@@ -131,8 +135,8 @@ fn wrong_type(header: &Header, i: usize, unreadable: Unreadable, kind: Kind) -> 
 }
 
 /// The rows in parts of whole records.
-fn cut<'a>(header: &Header, text: &'a str, start: usize) -> Result<Vec<&'a str>> {
-    let cuts = scan::cuts(text, start, header.delimiter, PART).map_err(|quote| {
+fn cut<'a>(header: &Header, text: &'a str, start: usize, size: usize) -> Result<Vec<&'a str>> {
+    let cuts = scan::cuts(text, start, header.delimiter, size).map_err(|quote| {
         let (mut at, mut row, mut cells) = (start, 0, Vec::new());
         while let Scan::Record(next) = scan::record(&text[..quote], at, header.delimiter, &mut cells) {
             (at, row) = (next, row + 1);
@@ -197,4 +201,83 @@ fn read_parts(header: &Header, parts: &[&str], wanted: &[Wanted]) -> Result<Colu
         Ok(whole)
     };
     Ok((n_rows, by_column.into_par_iter().map(join).collect()))
+}
+
+#[cfg(test)]
+#[allow(clippy::format_collect)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Numbers for `n` rows, then a cell; behind the sample if `n` is large.
+    fn late(n: usize, cell: &str) -> Table {
+        let text = format!("a,b\n{}{cell},x\n", "1,x\n".repeat(n));
+        read_by_parts("t.csv", &text, &Wishes::new(), usize::MAX - 1000).unwrap()
+    }
+
+    #[test]
+    fn cells_behind_the_sample_have_their_say() {
+        for (cell, expected) in [
+            ("\"1,5\"", "number 1234,5"),
+            ("\"1,500.5\"", "number 1,234.5"),
+            ("true", "text"),
+            ("2024-01-01", "text"),
+            ("7.5", "number"),
+            ("", "number"),
+        ] {
+            for n in [FIRST - 1, FIRST, 3 * FIRST] {
+                let table = late(n, cell);
+                assert_eq!(table.columns[0].kind.to_string(), expected, "{cell} after {n}");
+                assert_eq!(table.columns[0].n_cells(), Some(n + 1));
+                let suspect = table.columns[0].suspect.as_ref().map(|suspect| suspect.row);
+                assert_eq!(suspect, (expected == "text").then_some(n + 1), "{cell} after {n}");
+            }
+        }
+        let empty = "\"\",x\n".repeat(FIRST);
+        let text = format!("a,b\n{empty}2024-01-01,x\n");
+        let table = read_by_parts("t.csv", &text, &Wishes::new(), PART).unwrap();
+        assert_eq!(table.columns[0].kind.to_string(), "time YYYY-MM-DD");
+    }
+
+    #[test]
+    fn decimal_commas_of_one_column_behind_the_sample_change_another() {
+        let rows = "\"1,234\";5;\"1.234\"\n".repeat(FIRST);
+        let text = format!("a;b;c\n{rows}1,234;5,5;1.234\n");
+        let table = read_by_parts("t.csv", &text, &Wishes::new(), PART).unwrap();
+        let kinds: Vec<_> = table.columns.iter().map(|column| column.kind.to_string()).collect();
+        assert_eq!(kinds, ["number 1234,5", "number 1234,5", "number 1.234,5"]);
+        assert_eq!(table.columns[2].number(0), Ok(Some(1234.0)));
+        let plain = read_by_parts("t.csv", &format!("a;b;c\n{rows}"), &Wishes::new(), PART).unwrap();
+        assert_eq!(
+            (plain.columns[0].number(0), plain.columns[2].number(0)),
+            (Ok(Some(1234.0)), Ok(Some(1.234)))
+        );
+    }
+
+    #[test]
+    fn rows_of_later_parts_are_counted_from_the_beginning() {
+        let text = format!("a,b\n{}1\n", "1,x\n".repeat(40));
+        let error = read_by_parts("t.csv", &text, &Wishes::new(), 10).unwrap_err();
+        assert!(matches!(error, Error::RaggedRow { row: 41, .. }), "{error}");
+        let text = format!("a,b\n{}y,x\n", "1,x\n".repeat(40));
+        let wishes = Wishes::from([("a".to_owned(), Wish::Number)]);
+        let error = read_by_parts("t.csv", &text, &wishes, 10).unwrap_err();
+        assert!(matches!(&error, Error::WrongType { row: 41, value, .. } if value == "y"), "{error}");
+    }
+
+    proptest! {
+        /// The size of parts changes nothing.
+        #[test]
+        fn parts_make_the_same_table(
+            cells in prop::collection::vec(("[0-9]{1,3}", "[a-c]?", "(NA|[0-9],[0-9]|true)?"), 1..40),
+            size in 1_usize..200,
+        ) {
+            let rows: String = cells.iter().map(|(a, b, c)| format!("{a};{b};{c}\n")).collect();
+            let text = format!("a;b;c\n{rows}");
+            let whole = read_by_parts("t.csv", &text, &Wishes::new(), PART).unwrap();
+            let parts = read_by_parts("t.csv", &text, &Wishes::new(), size).unwrap();
+            prop_assert_eq!(format!("{whole:?}"), format!("{parts:?}"));
+        }
+    }
 }
