@@ -4,10 +4,10 @@
 
 Three seeded tables: houses (as Ames: 60 columns, ordinal words, dates, a number with thousands separators,
 holes that mean "none"), bank (31 columns, classes, rare jobs, money, a contact date) and sensors (50 columns,
-a time stamp, dead and constant sensors, outliers). Each is fitted raw, by one call and no option, and again as
-an array that was cleaned with care: identifiers, constants and remarks dropped, dates taken apart, outliers
-and holes filled and marked, categories coded. Scores are of a quarter of the rows, held out: RMSE for values,
-mean negative log probability for classes.
+a time stamp, dead and constant sensors, outliers). Each is fitted raw, by one call and no option, and again
+as an array that was cleaned with care: identifiers, constants and remarks dropped, dates taken apart,
+outliers and holes filled and marked, categories coded. Scores are of a quarter of the rows, held out: RMSE
+for values, mean negative log probability for classes.
 `--write` leaves the raw tables as CSV files, for the command. A run takes some minutes.
 """
 
@@ -296,8 +296,8 @@ def main():
             raw.append(ours[0])
             clean.append(theirs[0])
             print(
-                f"{name} seed {seed}: raw {ours[0]:.4g} ({ours[2]} columns, {ours[3]} inputs, {ours[1]:.1f} s)"
-                f", clean {theirs[0]:.4g} ({theirs[3]} inputs, {theirs[1]:.1f} s)",
+                f"{name} seed {seed}: raw {ours[0]:.4g} ({ours[2]} columns, {ours[3]} inputs, "
+                f"{ours[1]:.1f} s), clean {theirs[0]:.4g} ({theirs[3]} inputs, {theirs[1]:.1f} s)",
                 flush=True,
             )
         print(f"{name}: raw / clean = {np.mean(raw) / np.mean(clean):.4f}", flush=True)
