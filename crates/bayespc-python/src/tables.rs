@@ -78,6 +78,11 @@ pub struct Table {
 
 #[pymethods]
 impl Table {
+    #[getter]
+    fn n_rows(&self) -> usize {
+        self.inner.n_rows()
+    }
+
     /// The table of these rows.
     fn select(&self, rows: PyReadonlyArray1<'_, i64>) -> PyResult<Self> {
         let n = self.inner.n_rows();

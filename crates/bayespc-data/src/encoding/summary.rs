@@ -83,7 +83,10 @@ impl ColumnSummary {
         let mut remarks: Vec<String> = Vec::new();
         match coding {
             Some(Coding::Category(category)) if !category.pooled.is_empty() => {
-                remarks.push(format!("{} rare values share an input", category.pooled.len()));
+                remarks.push(match category.pooled.len() {
+                    1 => "a rare value is named `other`".to_owned(),
+                    n => format!("{n} rare values share an input"),
+                });
             }
             Some(Coding::Time(time)) if !time.parts().is_empty() => remarks.push(time.parts()),
             Some(Coding::Hash(_)) => remarks.push("words hashed".to_owned()),
