@@ -26,8 +26,8 @@ pub fn tell(table: &Table, encoding: &Encoding, task_is_given: bool) {
         let mut values: Vec<f64> = values.into_iter().map(f64::from_bits).collect();
         values.sort_by(f64::total_cmp);
         match &values[..] {
-            [only] => {
-                note(&format!("note: target `{name}` is {only} in every row: there is nothing to learn"))
+            [only] if table.n_rows() > 1 => {
+                note(&format!("note: target `{name}` is {only} in every row: there is nothing to learn"));
             }
             few if few.len() <= FEW
                 && !task_is_given
