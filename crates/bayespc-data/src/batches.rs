@@ -14,6 +14,7 @@ pub struct RowBatches<'a> {
     encoding: &'a Encoding,
     kinds: Kinds,
     batch_size: usize,
+    left_out: Learnable,
     done: bool,
 }
 
@@ -26,8 +27,6 @@ pub struct Batch {
     pub targets: Option<Targets>,
     /// What was bridged over.
     pub warnings: Vec<Warning>,
-    /// Rows since the last batch that cannot be learned from; none if the targets are not asked for.
-    pub left_out: Learnable,
 }
 
 impl<'a> RowBatches<'a> {
@@ -47,11 +46,22 @@ impl<'a> RowBatches<'a> {
             return Err(Error::Setting { name: "batch_size", value: 0.0, must_be: "positive" });
         }
         let reader = ChunkReader::open(path, sheet)?;
-        Ok(Self { reader, encoding, kinds: encoding.kinds(), batch_size, done: false })
+        Ok(Self {
+            reader,
+            encoding,
+            kinds: encoding.kinds(),
+            batch_size,
+            left_out: Learnable::default(),
+            done: false,
+        })
+    }
+
+    /// How many of the rows read so far cannot be learned from; none if the targets are not asked for.
+    pub fn left_out(&self) -> &Learnable {
+        &self.left_out
     }
 
     fn read(&mut self) -> Result<Option<Batch>> {
-        let mut left_out = Learnable::default();
         loop {
             let Some(table) = self.reader.chunk(&self.kinds, self.batch_size)? else {
                 return Ok(None);
@@ -59,23 +69,18 @@ impl<'a> RowBatches<'a> {
             if !self.encoding.has_targets(&table) {
                 let encoded = self.encoding.transform(&table)?;
                 let (features, warnings) = (encoded.features, encoded.warnings);
-                return Ok(Some(Batch { features, targets: None, warnings, left_out }));
+                return Ok(Some(Batch { features, targets: None, warnings }));
             }
             let learnable = self.encoding.learnable(&table)?;
-            left_out.without_target += learnable.without_target;
-            left_out.with_holes += learnable.with_holes;
+            self.left_out.without_target += learnable.without_target;
+            self.left_out.with_holes += learnable.with_holes;
             if learnable.rows.is_empty() {
                 continue;
             }
             let table = learnable.of(table);
             let encoded = self.encoding.transform(&table)?;
             let targets = Some(self.encoding.targets(&table)?);
-            return Ok(Some(Batch {
-                features: encoded.features,
-                targets,
-                warnings: encoded.warnings,
-                left_out,
-            }));
+            return Ok(Some(Batch { features: encoded.features, targets, warnings: encoded.warnings }));
         }
     }
 }
