@@ -104,7 +104,7 @@ pub fn run(args: &FitArgs) -> Result<()> {
     let held_out = !split.test.is_empty();
     let scored = if held_out { &parts.test } else { &parts.train };
     let predictions = Predictions::of(&model, scored)?;
-    let scores = Scores::of(&predictions, &scored.targets, &model.target_scaling().scale)?;
+    let scores = Scores::of(&predictions, &scored.targets, &model.target_scaling().scale, &problem.targets)?;
     if let Some(page) = page {
         let html = html(&problem, &parts, &model, &predictions, &scores, held_out)?;
         page.write_whole(html.as_bytes())?;

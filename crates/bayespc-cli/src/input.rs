@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail};
 use bayespc::{ModelSettings, Samples};
 use bayespc_data::{
     ColumnChoice, ColumnSummary, DataSource, Dataset, DatasetInfo, Encoding, EncodingOptions, Kinds,
-    Learnable, Location, ReadOptions, Split, Table, Targets, Task, catalogue, load_uci, locate_mnist,
-    locate_uci,
+    Learnable, Location, ReadOptions, RowSource, Split, Table, Targets, Task, catalogue, load_uci,
+    locate_mnist, locate_uci,
 };
 use clap::{Args, ValueEnum};
 use faer::Mat;
@@ -16,6 +16,7 @@ use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 
 use crate::columns::ColumnArgs;
+use crate::doubts;
 use crate::failure::{did_you_mean, usage};
 use crate::images::{self, Images};
 use crate::output::{Files, note};
@@ -122,16 +123,18 @@ impl TableArgs {
         note_files(files, &self.data, self.folder.as_deref());
     }
 
-    /// Read the first rows of a file and settle the target, for a stream. Standard input is read to its end
-    /// first, into a file without a name, since columns are settled before rows are learned.
-    pub fn load_head(&self, limit: usize) -> Result<Problem> {
+    /// Read the first rows of a file and settle the target, for a stream; gives the file, still at its beginning.
+    pub fn load_head(&self, limit: usize) -> Result<(Problem, RowSource)> {
         let path = Path::new(&self.data);
-        if !path.is_file() {
+        if self.data != STANDARD_INPUT && (path.is_dir() || !path.exists()) {
             return Err(usage(format!("--stream reads a file, and {} is none", self.data)));
         }
-        let table = Table::read_head(path, &self.reading()?, limit)?;
+        let options = self.reading()?;
+        let mut rows = RowSource::open(path, &options)?;
+        let table = rows.head(&options, limit)?;
         tell_remarks(&table);
-        self.problem(Source { name: short_name(&self.data), table, benchmark: None })
+        let problem = self.problem(Source { name: short_name(&self.data), table, benchmark: None })?;
+        Ok((problem, rows))
     }
 
     /// What is asked of whoever reads the file.
@@ -162,6 +165,9 @@ impl TableArgs {
         let whole = Encoding::fit(&source.table, &names, &options)?;
         let left_out = whole.learnable(&source.table)?;
         let source = Source { table: left_out.of(source.table), ..source };
+        if source.benchmark.is_none() {
+            doubts::tell(&source.table, &whole, self.task.is_some());
+        }
         Ok(Problem { source, targets, left_out, options, whole, images: None })
     }
 
@@ -247,6 +253,12 @@ impl Problem {
         }
         let n = self.source.table.n_rows();
         let n_test = (n as f64 * fraction).round() as usize;
+        if n < 2 {
+            bail!(
+                "{} has {n} row with a target: two are the least that can be learned from",
+                self.source.name
+            );
+        }
         if fraction > 0.0 && n_test == 0 || n_test + 2 > n {
             bail!(
                 "{} has {n} rows, too few to hold out {:.0} %: use --test-fraction 0 to learn from all of them",

@@ -8,6 +8,7 @@
 pub mod columns;
 mod completions;
 mod data;
+mod doubts;
 mod evaluate;
 pub mod failure;
 mod fit;
@@ -22,6 +23,7 @@ pub mod progress;
 mod reproduce;
 mod scores;
 pub mod settings;
+mod sink;
 pub mod stream;
 mod threads;
 
@@ -64,7 +66,9 @@ enum Command {
 
 /// Run the command as the process was started.
 pub fn main() -> ExitCode {
-    let command = Cli::parse().command;
+    let command = Cli::try_parse()
+        .unwrap_or_else(|error| failure::with_suggestion(error, Cli::command()).exit())
+        .command;
     if let Err(error) = interrupt::listen() {
         output::note(&format!("warning: cannot listen for Ctrl-C, which ends the command at once: {error}"));
     }

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use bayespc::model::{Calibration, Model, ModelSettings};
-use bayespc_data::{Learnable, RowBatches};
+use bayespc_data::Learnable;
 use serde_json::json;
 
 use crate::columns;
@@ -19,7 +19,7 @@ use crate::interrupt;
 use crate::output::{Output, note, print, print_json, two_columns};
 use crate::predict::Warnings;
 use crate::progress::bar;
-use crate::scores::{Predictions, Scores, label};
+use crate::scores::{Predictions, Scores};
 
 /// Rows that settle columns and scaling.
 const HEAD: usize = 10_000;
@@ -55,7 +55,7 @@ pub fn run(table: &TableArgs, settings: &ModelSettings, out: Option<Output>, as_
 
 /// Learn a file in one pass.
 pub fn learn(table: &TableArgs, settings: &ModelSettings) -> Result<Learned> {
-    let problem = table.load_head(HEAD)?;
+    let (problem, rows) = table.load_head(HEAD)?;
     if settings.calibration != Calibration::None {
         return Err(usage("--stream holds no rows out to calibrate on: leave calibration = \"none\""));
     }
@@ -65,7 +65,7 @@ pub fn learn(table: &TableArgs, settings: &ModelSettings) -> Result<Learned> {
     let mut sums = Sums::default();
     let mut warnings = Warnings::default();
     let bar = bar("rows", 0);
-    let mut batches = RowBatches::open(Path::new(&table.data), encoding, CHUNK)?;
+    let mut batches = rows.batches(encoding, CHUNK)?;
     for batch in batches.by_ref() {
         interrupt::check()?;
         let batch = batch?;
@@ -76,7 +76,8 @@ pub fn learn(table: &TableArgs, settings: &ModelSettings) -> Result<Learned> {
         let model = match &mut model {
             Some(model) => {
                 let predictions = Predictions::of(model, &part)?;
-                let scores = Scores::of(&predictions, &part.targets, &model.target_scaling().scale)?;
+                let scale = &model.target_scaling().scale;
+                let scores = Scores::of(&predictions, &part.targets, scale, &problem.targets)?;
                 sums.add(&scores, part.len());
                 model
             }
@@ -117,7 +118,7 @@ fn report(
         result.insert("rows_without_target".into(), json!(left_out.without_target));
         result.insert("rows_with_holes_dropped".into(), json!(left_out.with_holes));
         result.insert("columns".into(), json!(problem.columns()));
-        result.extend(scores.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
+        result.extend(scores.to_json());
         result.insert("model".into(), json!(written));
         return print_json(&result.into());
     }
@@ -125,9 +126,7 @@ fn report(
         "{}: learned from {} rows in {seconds:.1} s, {rate:.0} rows per second; scores on {} rows before they were learned",
         problem.source.name, sums.rows, sums.scored
     );
-    let rows: Vec<_> =
-        scores.iter().map(|(name, value)| (label(name).to_owned(), format!("{value:.4}"))).collect();
-    print(&format!("{heading}\n\n{}", two_columns(&rows)))?;
+    print(&format!("{heading}\n\n{}", two_columns(&scores.rows())))?;
     if let Some(path) = written {
         note(&format!("model written to {}", path.display()));
     }
@@ -139,27 +138,28 @@ fn report(
 struct Sums {
     rows: usize,
     scored: usize,
-    totals: Vec<(&'static str, f64)>,
+    /// Sums in the place of scores.
+    totals: Option<Scores>,
 }
 
 impl Sums {
     fn add(&mut self, scores: &Scores, rows: usize) {
         self.scored += rows;
-        for (i, &(name, value)) in scores.0.iter().enumerate() {
-            // Squares of the root mean square add up, everything else does as it is.
-            let value = rows as f64 * if name == "rmse" { value * value } else { value };
-            match self.totals.get_mut(i) {
-                Some((_, sum)) => *sum += value,
-                None => self.totals.push((name, value)),
-            }
+        // Squares of the root mean square add up, everything else does as it is.
+        let summand =
+            |name: &str, value: f64| rows as f64 * if name == "rmse" { value * value } else { value };
+        let totals = self.totals.get_or_insert_with(|| scores.map(|_, _| 0.0));
+        for (sum, &(name, value)) in totals.values_mut().zip(scores.values()) {
+            *sum += summand(name, value);
         }
     }
 
-    fn means(&self) -> Vec<(&'static str, f64)> {
-        let mean = |&(name, sum): &(&'static str, f64)| {
+    fn means(&self) -> Scores {
+        let mean = |name: &str, sum: f64| {
             let mean = sum / self.scored as f64;
-            (name, if name == "rmse" { mean.sqrt() } else { mean })
+            if name == "rmse" { mean.sqrt() } else { mean }
         };
-        self.totals.iter().map(mean).collect()
+        let none = Scores { joint: Vec::new(), each: Vec::new() };
+        self.totals.as_ref().map_or(none, |totals| totals.map(mean))
     }
 }

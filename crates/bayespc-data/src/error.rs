@@ -89,13 +89,13 @@ pub enum Error {
         problem: FormatError,
     },
     /// A table without a single byte or row of header.
-    #[error("{file} is empty")]
+    #[error("{file} is empty: the first line of a table names its columns")]
     EmptyFile {
         /// Which file.
         file: String,
     },
     /// A table that ends after its header.
-    #[error("{file} has a header but no rows")]
+    #[error("{file} has a header but no rows: is the header the only line?")]
     NoRows {
         /// Which file.
         file: String,
@@ -116,7 +116,7 @@ pub enum Error {
         expected: usize,
     },
     /// Two columns have the same name.
-    #[error("{file} has two columns called `{column}`")]
+    #[error("{file} has two columns called `{column}`: give one of them another name")]
     DuplicateColumn {
         /// Which file.
         file: String,
@@ -137,7 +137,7 @@ pub enum Error {
     },
     /// A column has no name.
     #[error(
-        "{file}, column {position} has no name (a row number written by pandas? write the file with `index=False`)"
+        "{file}, column {position} has no name: give it one (a row number written by pandas? write the file with `index=False`; a title above the header? take it out)"
     )]
     UnnamedColumn {
         /// Which file.
@@ -263,7 +263,9 @@ pub enum Error {
         column: String,
     },
     /// A cell is ±∞ or too large for a double.
-    #[error("{file}, row {row} (header not counted), column `{column}`: {value} is not finite")]
+    #[error(
+        "{file}, row {row} (header not counted), column `{column}`: {value} is not finite: correct it or leave the cell empty"
+    )]
     NotFinite {
         /// Which file.
         file: String,
@@ -275,7 +277,9 @@ pub enum Error {
         value: f64,
     },
     /// A cell should be of another type.
-    #[error("{file}, row {row} (header not counted), column `{column}`: `{value}` is not a {expected}")]
+    #[error(
+        "{file}, row {row} (header not counted), column `{column}`: `{value}` is not a {expected}: correct it or leave the cell empty"
+    )]
     WrongType {
         /// Which file.
         file: String,
@@ -290,7 +294,8 @@ pub enum Error {
     },
     /// Nearly all cells of a column are numbers or dates, but not this one.
     #[error(
-        "{file}, row {row} (header not counted), column `{column}`: `{value}` is not a {expected}, but nearly all other cells are: a typing error? (correct it or leave the cell empty; if it is meant, give --column \"{column}=category\", in Python columns={{\"{column}\": \"category\"}})"
+        "{file}, row {row} (header not counted), column `{column}`: {odd} (correct it or leave the cell empty; if it is meant, give --column \"{column}=category\", in Python columns={{\"{column}\": \"category\"}})",
+        odd = odd_cell(*.row, .value, .expected)
     )]
     NearlyNumeric {
         /// Which file.
@@ -316,7 +321,7 @@ pub enum Error {
         columns: String,
     },
     /// A classification target with a single class.
-    #[error("{file}, target column `{column}` has only one class, `{class}`")]
+    #[error("{file}, target column `{column}` has only one class, `{class}`: there is nothing to tell apart")]
     OneClass {
         /// Which file.
         file: String,
@@ -469,6 +474,9 @@ pub enum FormatError {
     Gzip(std::io::Error),
 }
 
+/// What a number in another unit is not.
+pub(crate) const OTHER_UNIT: &str = "number of the same unit";
+
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -485,4 +493,13 @@ impl Error {
         }
         self
     }
+}
+
+/// What is odd about a cell.
+fn odd_cell(row: usize, value: &str, expected: &str) -> String {
+    if expected == OTHER_UNIT {
+        return format!("`{value}` is not in the unit of other cells: write all of them in one");
+    }
+    let guess = if row == 1 { "a typing error, or a second line of header?" } else { "a typing error?" };
+    format!("`{value}` is not a {expected}, but nearly all other cells are: {guess}")
 }

@@ -41,7 +41,7 @@ pub mod synthetic;
 mod table;
 mod uci;
 
-pub use batches::{Batch, RowBatches};
+pub use batches::{Batch, Keep, RowBatches, RowSource};
 pub use catalogue::{DatasetInfo, catalogue};
 pub use encoding::{
     BoolCoding, CategoryCoding, Coding, ColumnChoice, ColumnSummary, Encoded, Encoding, EncodingOptions,
@@ -55,6 +55,7 @@ pub use source::{DATA_FOLDER_VARIABLE, DataSource, Location};
 pub use splits::{Split, k_folds, parse_splits, standard_splits};
 pub use table::{
     Civil, Column, Currency, DateOrder, DateSeparator, Decimal, Group, Kind, Kinds, NumberFormat,
-    ReadOptions, Remark, Suspect, Table, Texts, TimeFormat, Unit, UnknownKind, Values, Wish, Wishes,
+    ParquetWriter, ReadOptions, Remark, Suspect, Table, Texts, TimeFormat, Unit, UnknownKind, Values, Wish,
+    Wishes,
 };
 pub use uci::{Dataset, builtin, load_uci, locate_uci};

@@ -29,7 +29,7 @@ fn bad_tables_are_refused_by_row_and_column() {
         ("when.csv --target b", 1, &["target column `b`", "a time cannot be predicted"]),
         ("typo.csv --target a", 1, &["row 3", "`b`", "`1o` is not a number", "--column \"b=category\""]),
         ("ragged.csv --target b", 1, &["row 2", "1 cells"]),
-        ("one.csv --target b", 1, &["1 rows", "--test-fraction 0"]),
+        ("one.csv --target b", 1, &["1 row", "two are the least"]),
         ("table.xyz --target b", 1, &["table.xyz", ".csv"]),
         ("broken.parquet --target b", 1, &["broken.parquet"]),
         ("flats.csv", 2, &["--target COL", "size, age, city, new, rent"]),

@@ -7,6 +7,7 @@ use super::cell::{is_missing, parse_bool};
 use super::number::{Decimal, Group, NumberFormat, Unit, split_unit};
 use super::time::TimeFormat;
 use super::{Kind, Suspect, Texts, Wish};
+use crate::error::OTHER_UNIT;
 
 /// A share of cells of one kind above which another among them is suspect.
 const NEARLY_ALL: f64 = 0.9;
@@ -259,7 +260,7 @@ impl Guess {
         let suspect = |(row, value): (usize, String), expected| Suspect { row, value, expected };
         if let Some(best) = best(&self.digits) {
             let other = best.first_other.map(|first| suspect(first, "number"));
-            return other.or_else(|| Some(suspect(self.other_unit()?.clone(), "number of the same unit")));
+            return other.or_else(|| Some(suspect(self.other_unit()?.clone(), OTHER_UNIT)));
         }
         best(&self.times)?.first_other.map(|first| suspect(first, "date"))
     }

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::decode::TextReader;
-use super::{Column, Kind, Kinds, Table, Texts, Values, Wishes, check_names};
+use super::{Asked, Column, Kind, Table, Texts, Values, Wishes, check_names};
 use crate::{Error, Result};
 
 /// Reads JSON lines forward.
@@ -33,41 +33,48 @@ impl Reader {
         Self { file: file.to_owned(), source, text: String::new(), at: 0, n_read: 0, names: Vec::new() }
     }
 
-    /// The first rows, at most `limit`, as asked or as they look.
-    pub fn head(mut self, wishes: &Wishes, limit: usize) -> Result<Table> {
+    /// The first rows, at most `limit`, as asked or as they look; before any row is given out.
+    pub fn head(&mut self, wishes: &Wishes, limit: usize) -> Result<Table> {
+        let n_lines = |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count();
+        while !self.source.is_done() && n_lines(&self.text) <= limit {
+            self.source.more(&mut self.text)?;
+        }
         let rows = self.rows(limit)?;
+        (self.at, self.n_read) = (0, 0);
+        let names = std::mem::take(&mut self.names);
         if rows.n == 0 {
-            return Err(Error::EmptyFile { file: self.file });
+            return Err(Error::EmptyFile { file: self.file.clone() });
         }
         let mut remarks: Vec<_> = self.source.remark().into_iter().collect();
         let mut columns = Vec::new();
         let mut texts = Vec::new();
-        for (name, (cells, is_nested)) in self.names.iter().zip(rows.columns) {
+        for (name, (cells, is_nested)) in names.iter().zip(rows.columns) {
             if is_nested {
                 columns.push(Column::of(name, Kind::Text, Values::Unsupported("nested".to_owned())));
             } else {
                 texts.push((name.clone(), cells));
             }
         }
-        let mut table = Table::from_texts(&self.file, texts, wishes)?;
+        let mut table = Table::from_texts(&self.file, texts, &|name| wishes.get(name).copied())?;
         columns.append(&mut table.columns);
-        columns.sort_by_key(|column| self.names.iter().position(|name| *name == column.name));
+        columns.sort_by_key(|column| names.iter().position(|name| *name == column.name));
         remarks.append(&mut table.remarks);
-        check_names(&self.names, &self.file)?;
-        Ok(Table { file: self.file, rows: (1..=rows.n).collect(), header: self.names, columns, remarks })
+        check_names(&names, &self.file)?;
+        let rows = (1..=rows.n).collect();
+        Ok(Table { file: self.file.clone(), rows, header: names, columns, remarks })
     }
 
-    /// The next rows, at most `limit`, of the columns named in `kinds`; `None` at the end.
-    pub fn chunk(&mut self, kinds: &Kinds, limit: usize) -> Result<Option<Table>> {
+    /// The next rows, at most `limit`, of the columns that are asked for; `None` at the end.
+    pub fn chunk(&mut self, asked: &Asked, limit: usize) -> Result<Option<Table>> {
         let before = self.n_read;
         let rows = self.rows(limit)?;
         let mut columns = Vec::new();
         for (name, (texts, is_nested)) in self.names.iter().zip(rows.columns) {
-            let Some(kind) = kinds.get(name) else { continue };
+            let Some(kind) = asked.kind(name) else { continue };
             let values = if is_nested {
                 Values::Unsupported("nested".to_owned())
             } else {
-                texts.read_as(*kind).map_err(|(i, value)| Error::WrongType {
+                texts.read_as(kind).map_err(|(i, value)| Error::WrongType {
                     file: self.file.clone(),
                     row: before + i + 1,
                     column: name.clone(),
@@ -75,7 +82,7 @@ impl Reader {
                     expected: kind.noun(),
                 })?
             };
-            columns.push(Column::of(name, *kind, values));
+            columns.push(Column::of(name, kind, values));
         }
         Ok((rows.n > 0).then(|| Table {
             file: self.file.clone(),

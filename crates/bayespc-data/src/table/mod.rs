@@ -19,6 +19,7 @@ mod remark;
 mod sheet;
 mod time;
 mod values;
+mod write;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -29,6 +30,7 @@ pub use number::{Currency, Decimal, Group, NumberFormat, Unit};
 pub use remark::Remark;
 pub use time::{Civil, DateOrder, DateSeparator, TimeFormat};
 pub use values::{Texts, Values};
+pub use write::ParquetWriter;
 
 use crate::{Error, Result};
 use decode::TextReader;
@@ -40,6 +42,22 @@ pub type Kinds = BTreeMap<String, Kind>;
 
 /// What is asked of columns by name; all others are guessed.
 pub type Wishes = BTreeMap<String, Wish>;
+
+/// Columns that are read some rows at a time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asked {
+    /// Columns that must be of a kind.
+    pub kinds: Kinds,
+    /// The kind of all others; left out if none is given.
+    pub others: Option<Kind>,
+}
+
+impl Asked {
+    /// What a column is to be, if it is asked for.
+    fn kind(&self, name: &str) -> Option<Kind> {
+        self.kinds.get(name).copied().or(self.others)
+    }
+}
 
 /// How a file is to be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -208,34 +226,13 @@ impl Table {
                 table.remarks.extend(remark);
                 Ok(table)
             }
-            other => Self::from_content(&name, other, options, usize::MAX),
+            other => ChunkReader::of(&name, other, options.sheet.as_deref())?.head(options, usize::MAX),
         }
     }
 
     /// Reads the first rows of a file, at most `limit`, and guesses the kinds of columns from them.
     pub fn read_head(path: &Path, options: &ReadOptions, limit: usize) -> Result<Self> {
-        Self::from_content(&open::name(path), open::open(path)?, options, limit)
-    }
-
-    fn from_content(name: &str, content: Content, options: &ReadOptions, limit: usize) -> Result<Self> {
-        let table = match content {
-            Content::Csv(source) => {
-                let (text, source) = csv::Reader::new(name, source)?.head(limit)?;
-                let mut table = csv::read(name, &text, &options.wishes)?;
-                table.remarks.extend(source.remark());
-                table
-            }
-            Content::Json(source) => json::Reader::new(name, source).head(&options.wishes, limit)?,
-            Content::Parquet(mut reader) => {
-                let table = reader.chunk(&exactly(&options.wishes), limit)?;
-                table.ok_or_else(|| Error::NoRows { file: name.to_owned() })?
-            }
-            Content::Workbook(bytes) => {
-                let table = sheet::read(name, bytes, options.sheet.as_deref(), &options.wishes)?;
-                table.split(limit).0
-            }
-        };
-        Ok(table)
+        ChunkReader::open(path, options.sheet.as_deref())?.head(options, limit)
     }
 
     /// Reads CSV text under a name for messages; other delimiters than commas are recognised.
@@ -247,14 +244,18 @@ impl Table {
     }
 
     /// A table of texts, whose kinds are as asked or follow from the cells.
-    fn from_texts(file: &str, columns: Vec<(String, Texts)>, wishes: &Wishes) -> Result<Self> {
+    fn from_texts(
+        file: &str,
+        columns: Vec<(String, Texts)>,
+        wish: &dyn Fn(&str) -> Option<Wish>,
+    ) -> Result<Self> {
         let guesses: Vec<Guess> = columns.iter().map(|(_, texts)| Guess::of_texts(texts)).collect();
         let commas = guesses.iter().any(Guess::has_decimal_commas);
         let mut remarks = Vec::new();
         let mut finished = Vec::with_capacity(columns.len());
         for ((name, texts), guess) in columns.into_iter().zip(guesses) {
-            let Verdict { kind, suspect, or } = match wishes.get(&name) {
-                Some(wish) => Verdict { kind: guess.wished(*wish, commas), suspect: None, or: None },
+            let Verdict { kind, suspect, or } = match wish(&name) {
+                Some(wish) => Verdict { kind: guess.wished(wish, commas), suspect: None, or: None },
                 None => guess.verdict(commas),
             };
             remarks.extend(or.map(|or| Remark::Ambiguous { column: name.clone(), kind, or }));
@@ -310,6 +311,11 @@ impl Table {
     /// What reading had to decide that a person might decide otherwise.
     pub fn remarks(&self) -> &[Remark] {
         &self.remarks
+    }
+
+    /// Names of all columns of the file, those too that were not asked for.
+    pub fn header(&self) -> &[String] {
+        &self.header
     }
 
     /// Whether there is a column of this name.
@@ -386,27 +392,52 @@ pub(crate) enum ChunkReader {
 
 impl ChunkReader {
     pub fn open(path: &Path, sheet: Option<&str>) -> Result<Self> {
-        let name = open::name(path);
-        Ok(match open::open(path)? {
-            Content::Csv(source) => Self::Csv(csv::Reader::new(&name, source)?),
-            Content::Json(source) => Self::Json(json::Reader::new(&name, source)),
+        Self::of(&open::name(path), open::open(path)?, sheet)
+    }
+
+    fn of(name: &str, content: Content, sheet: Option<&str>) -> Result<Self> {
+        Ok(match content {
+            Content::Csv(source) => Self::Csv(csv::Reader::new(name, source)?),
+            Content::Json(source) => Self::Json(json::Reader::new(name, source)),
             Content::Parquet(reader) => Self::Parquet(reader),
             Content::Workbook(bytes) => {
-                Self::Workbook { file: name, bytes, sheet: sheet.map(str::to_owned), rest: None }
+                Self::Workbook { file: name.to_owned(), bytes, sheet: sheet.map(str::to_owned), rest: None }
             }
         })
     }
 
-    /// The next rows, at most `limit`; columns not named in `kinds` may be left out. `None` at the end.
-    pub fn chunk(&mut self, kinds: &Kinds, limit: usize) -> Result<Option<Table>> {
+    /// The first rows, at most `limit`, as asked or as they look; they will be given out nonetheless.
+    pub fn head(&mut self, options: &ReadOptions, limit: usize) -> Result<Table> {
         match self {
-            Self::Csv(reader) => reader.chunk(kinds, limit),
-            Self::Json(reader) => reader.chunk(kinds, limit),
-            Self::Parquet(reader) => reader.chunk(kinds, limit),
+            Self::Csv(reader) => {
+                let file = reader.file().to_owned();
+                let mut table = csv::read(&file, reader.head(limit)?, &options.wishes)?;
+                table.remarks.extend(reader.remark());
+                Ok(table)
+            }
+            Self::Json(reader) => reader.head(&options.wishes, limit),
+            Self::Parquet(reader) => {
+                let head = reader.head(&exactly(&options.wishes), limit)?;
+                head.ok_or_else(|| Error::NoRows { file: reader.file().to_owned() })
+            }
+            Self::Workbook { file, bytes, sheet, .. } => {
+                let wish = |name: &str| options.wishes.get(name).copied();
+                Ok(sheet::read(file, bytes.clone(), sheet.as_deref(), &wish)?.split(limit).0)
+            }
+        }
+    }
+
+    /// The next rows, at most `limit`; columns that are not asked for may be left out. `None` at the end.
+    pub fn chunk(&mut self, asked: &Asked, limit: usize) -> Result<Option<Table>> {
+        match self {
+            Self::Csv(reader) => reader.chunk(asked, limit),
+            Self::Json(reader) => reader.chunk(asked, limit),
+            Self::Parquet(reader) => reader.chunk(&asked.kinds, limit),
             Self::Workbook { file, bytes, sheet, rest } => {
                 if !bytes.is_empty() {
                     let bytes = std::mem::take(bytes);
-                    *rest = Some(sheet::read(file, bytes, sheet.as_deref(), &wishes(kinds))?);
+                    let wish = |name: &str| asked.kind(name).map(Wish::As);
+                    *rest = Some(sheet::read(file, bytes, sheet.as_deref(), &wish)?);
                 }
                 let Some(table) = rest.take() else { return Ok(None) };
                 let (now, later) = table.split(limit);
@@ -432,13 +463,18 @@ fn exactly(wishes: &Wishes) -> Kinds {
 
 /// Fails if a name is empty or occurs twice.
 fn check_names(names: &[String], file: &str) -> Result<()> {
-    for (i, name) in names.iter().enumerate() {
-        if name.is_empty() {
-            return Err(Error::UnnamedColumn { file: file.to_owned(), position: i + 1 });
-        }
-        if names[..i].contains(name) {
-            return Err(Error::DuplicateColumn { file: file.to_owned(), column: name.clone() });
-        }
+    match names.iter().position(String::is_empty) {
+        Some(i) => Err(Error::UnnamedColumn { file: file.to_owned(), position: i + 1 }),
+        None => check_different(names, file),
     }
-    Ok(())
+}
+
+/// Fails if a name occurs twice.
+fn check_different(names: &[String], file: &str) -> Result<()> {
+    let mut sorted: Vec<&String> = names.iter().filter(|name| !name.is_empty()).collect();
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(Error::DuplicateColumn { file: file.to_owned(), column: pair[0].clone() }),
+        None => Ok(()),
+    }
 }

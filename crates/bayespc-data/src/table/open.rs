@@ -82,12 +82,7 @@ fn sniff(name: &str, path: &Path, mut input: Box<dyn Read + Send>) -> Result<Con
             let first = start.iter().find(|byte| !byte.is_ascii_whitespace() && **byte < 0x80);
             let reader = TextReader::new(name, whole);
             let is_json = JSON.iter().any(|extension| has_extension(inner_name(name), extension));
-            let is_text = TEXT.iter().any(|extension| has_extension(inner_name(name), extension));
-            if is_json || !is_text && first == Some(&b'{') {
-                Ok(Content::Json(reader))
-            } else {
-                Ok(Content::Csv(reader))
-            }
+            if is_json || first == Some(&b'{') { Ok(Content::Json(reader)) } else { Ok(Content::Csv(reader)) }
         }
     }
 }

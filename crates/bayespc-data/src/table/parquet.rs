@@ -161,6 +161,18 @@ impl Reader {
         }
     }
 
+    /// The file's name, for messages.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// The first rows, at most `limit`; before any row is given out.
+    pub fn head(&mut self, kinds: &Kinds, limit: usize) -> Result<Option<Table>> {
+        let head = self.chunk(kinds, limit);
+        (self.group, self.n_in_group, self.n_read, self.ahead) = (0, 0, 0, None);
+        head
+    }
+
     /// Rows of the next row group that has some left, at least one and many if asked for many.
     fn read(&mut self, kinds: &Kinds, wanted: usize) -> Result<Option<Table>> {
         let metadata = self.reader.metadata();

@@ -4,11 +4,16 @@ use std::io::Cursor;
 
 use calamine::{CellErrorType, Data, Reader, open_workbook_auto_from_rs};
 
-use super::{Table, Texts, Wishes};
+use super::{Table, Texts, Wish};
 use crate::{Error, FormatError, Result};
 
 /// Reads a sheet, the first if none is named.
-pub(super) fn read(file: &str, bytes: Vec<u8>, sheet: Option<&str>, wishes: &Wishes) -> Result<Table> {
+pub(super) fn read(
+    file: &str,
+    bytes: Vec<u8>,
+    sheet: Option<&str>,
+    wish: &dyn Fn(&str) -> Option<Wish>,
+) -> Result<Table> {
     let wrong = |problem: FormatError| Error::Format { file: file.to_owned(), problem };
     let mut workbook = open_workbook_auto_from_rs(Cursor::new(bytes))
         .map_err(|error| wrong(FormatError::Workbook(error)))?;
@@ -38,7 +43,7 @@ pub(super) fn read(file: &str, bytes: Vec<u8>, sheet: Option<&str>, wishes: &Wis
     }
     // So are columns to the right.
     columns.retain(|(name, texts)| !name.is_empty() || !texts.values().is_empty());
-    Table::from_texts(file, columns, wishes)
+    Table::from_texts(file, columns, wish)
 }
 
 /// A cell as a CSV file would have it.

@@ -8,7 +8,7 @@ mod whole;
 pub(crate) use stream::Reader;
 pub(super) use whole::read;
 
-use super::check_names;
+use super::check_different;
 use crate::{Error, Result};
 use scan::{Scan, Span};
 
@@ -31,7 +31,7 @@ impl Header {
             Scan::OpenQuote => return Err(Error::OpenQuote { file: file.to_owned(), row: 0 }),
         };
         let names: Vec<String> = cells.iter().map(|cell| cell.text(start).into_owned()).collect();
-        check_names(&names, file)?;
+        check_different(&names, file)?;
         Ok((Self { file: file.to_owned(), delimiter, names }, at))
     }
 

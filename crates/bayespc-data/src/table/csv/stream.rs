@@ -4,7 +4,7 @@ use super::Header;
 use super::parts::{Part, Wanted};
 use super::scan::{self, Scan};
 use crate::table::decode::TextReader;
-use crate::table::{Column, Kinds, Table};
+use crate::table::{Asked, Column, Remark, Table};
 use crate::{Error, Result};
 
 /// Reads a CSV file forward.
@@ -35,11 +35,14 @@ impl Reader {
         }
     }
 
-    /// The next rows, at most `limit`, of the columns named in `kinds`; `None` at the end.
-    pub fn chunk(&mut self, kinds: &Kinds, limit: usize) -> Result<Option<Table>> {
+    /// The next rows, at most `limit`, of the columns that are asked for; `None` at the end.
+    pub fn chunk(&mut self, asked: &Asked, limit: usize) -> Result<Option<Table>> {
         let names = self.header.names.iter().enumerate();
-        let wanted: Vec<Wanted> =
-            names.filter_map(|(index, name)| Some(Wanted { index, kind: *kinds.get(name)? })).collect();
+        let wanted: Vec<Wanted> = names
+            .filter_map(|(index, name)| {
+                Some(Wanted { index, kind: asked.kind(name).filter(|_| !name.is_empty())? })
+            })
+            .collect();
         let mut part = Part::new(&wanted);
         loop {
             let text = &self.text[self.at..];
@@ -65,22 +68,22 @@ impl Reader {
         Ok((!rows.is_empty()).then(|| Table {
             file: self.header.file.clone(),
             rows,
-            header: self.header.names.clone(),
+            header: self.header.names.iter().filter(|name| !name.is_empty()).cloned().collect(),
             columns,
             remarks: self.source.remark().into_iter().collect(),
         }))
     }
 
-    /// The header and the first rows, at most `limit`, as they stand in the file.
-    pub fn head(mut self, limit: usize) -> Result<(String, TextReader)> {
-        let (mut rows, mut cells) = (0, Vec::new());
+    /// The header and the first rows, at most `limit`, as they stand in the file; before any row is given out.
+    pub fn head(&mut self, limit: usize) -> Result<&str> {
+        let (mut at, mut rows, mut cells) = (self.at, 0, Vec::new());
         while rows < limit {
-            match scan::record(&self.text, self.at, self.header.delimiter, &mut cells) {
+            match scan::record(&self.text, at, self.header.delimiter, &mut cells) {
                 Scan::Record(next) if self.source.is_done() || next < self.text.len() => {
-                    (self.at, rows) = (next, rows + 1);
+                    (at, rows) = (next, rows + 1);
                 }
                 _ if self.source.is_done() => {
-                    self.at = self.text.len();
+                    at = self.text.len();
                     break;
                 }
                 _ => {
@@ -88,8 +91,17 @@ impl Reader {
                 }
             }
         }
-        self.text.truncate(self.at);
-        Ok((self.text, self.source))
+        Ok(&self.text[..at])
+    }
+
+    /// The file's name, for messages.
+    pub fn file(&self) -> &str {
+        &self.header.file
+    }
+
+    /// What the file was taken for, if not for UTF-8.
+    pub fn remark(&self) -> Option<Remark> {
+        self.source.remark()
     }
 
     /// Forgets what was given out and reads more; `false` at the end.

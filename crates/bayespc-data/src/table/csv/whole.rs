@@ -92,6 +92,13 @@ fn read_by_parts(file: &str, text: &str, wishes: &Wishes, size: usize) -> Result
     let mut finished = Vec::with_capacity(columns.len());
     for (i, column) in columns.into_iter().enumerate() {
         let name = header.names[i].clone();
+        if name.is_empty() {
+            // A delimiter at the end of every row makes no column.
+            if texts.get(&i).is_some_and(|texts| texts.values().is_empty()) {
+                continue;
+            }
+            return Err(Error::UnnamedColumn { file: file.to_owned(), position: i + 1 });
+        }
         let verdict = match (wish(i), guesses.get(&i)) {
             (Some(wish), guess) => {
                 let kind = guess.unwrap_or(&samples[i]).wished(wish, commas);
@@ -118,7 +125,7 @@ fn read_by_parts(file: &str, text: &str, wishes: &Wishes, size: usize) -> Result
     Ok(Table {
         file: file.to_owned(),
         rows: (1..=n_rows).collect(),
-        header: header.names,
+        header: header.names.into_iter().filter(|name| !name.is_empty()).collect(),
         columns: finished,
         remarks,
     })
