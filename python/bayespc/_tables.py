@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -71,7 +72,7 @@ def prepared(estimator: Any, X: Any, y: Any, sample_weight: Any, reset: bool) ->
     if not is_frame(X):
         # An array is a matrix that somebody has made: no column is left out of it.
         asked = {column.name: "number" for column in columns if isinstance(column.cells, np.ndarray)}
-    _check_names(choices, [column.name for column in columns])
+    _check_names("columns: X", choices, [column.name for column in columns])
     options = json.dumps({"missing": policy, "columns": asked | choices})
     table = _core.Encoding.table(_pairs(columns), options)
     encoding = _core.Encoding.fit(table, options)
@@ -175,6 +176,8 @@ def _later(estimator: Any, X: Any) -> tuple[Any, _core.Encoding | None]:
         if names is None:
             _check_width(estimator, len(columns))
             columns = [column._replace(name=f"x{i}") for i, column in enumerate(columns)]
+        found = [column.name for column in columns]
+        _check_names("X", list(names) if encoding is None and names is not None else _used(encoding), found)
     else:
         array = _with_holes(X) if encoding is None else np.asarray(X)
         if array is None or array.ndim != 2 or (encoding is None and estimator.missing == "error"):
@@ -220,14 +223,16 @@ def _choices(columns: Any, named: bool) -> dict[str, str]:
     }
 
 
-def _check_names(choices: Mapping[str, str], names: list[str]) -> None:
-    for name in choices:
-        if name not in names:
-            from difflib import get_close_matches
+def _used(encoding: _core.Encoding | None) -> list[str]:
+    return [] if encoding is None else encoding.used
 
+
+def _check_names(who: str, wanted: Iterable[str], names: list[str]) -> None:
+    for name in wanted:
+        if name not in names:
             close = get_close_matches(name, names, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise ValueError(f"columns: X has no column {name!r}{hint} (its columns: {', '.join(names)})")
+            raise ValueError(f"{who} has no column {name!r}{hint} (its columns: {', '.join(names)})")
 
 
 def _check_width(estimator: Any, found: int) -> None:

@@ -210,10 +210,11 @@ fn lacking(error: bayespc_data::Error, args: &PredictArgs) -> anyhow::Error {
 
 /// What was bridged over, summed over batches.
 #[derive(Default)]
-struct Warnings(Vec<Warning>);
+pub struct Warnings(Vec<Warning>);
 
 impl Warnings {
-    fn add(&mut self, warnings: Vec<Warning>) {
+    /// Count more.
+    pub fn add(&mut self, warnings: Vec<Warning>) {
         for warning in warnings {
             let slot = self.0.iter_mut().find(|known| same_kind(known, &warning));
             match (slot, warning) {
@@ -226,7 +227,8 @@ impl Warnings {
         }
     }
 
-    fn tell(&self) {
+    /// Say all of them.
+    pub fn tell(&self) {
         for warning in &self.0 {
             note(&format!("warning: {warning}"));
         }

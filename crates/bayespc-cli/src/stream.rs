@@ -17,6 +17,7 @@ use crate::fit::{DATA_NOTE, ENCODING_NOTE};
 use crate::input::{Part, Problem, TableArgs};
 use crate::interrupt;
 use crate::output::{Output, note, print, print_json, two_columns};
+use crate::predict::Warnings;
 use crate::progress::bar;
 use crate::scores::{Predictions, Scores};
 
@@ -33,11 +34,12 @@ pub struct Learned {
     problem: Problem,
     model: Model,
     sums: Sums,
+    left_out: Learnable,
 }
 
 /// Run the command.
 pub fn run(table: &TableArgs, settings: &ModelSettings, out: Option<Output>, as_json: bool) -> Result<()> {
-    let Learned { seconds, problem, mut model, sums } = learn(table, settings)?;
+    let Learned { seconds, problem, mut model, sums, left_out } = learn(table, settings)?;
     if !as_json {
         print(&format!("{}\n", columns::understood(problem.columns())))?;
     }
@@ -48,7 +50,7 @@ pub fn run(table: &TableArgs, settings: &ModelSettings, out: Option<Output>, as_
     if let Some(out) = out {
         out.write_whole(&model.to_bytes()?)?;
     }
-    report(&problem, &sums, seconds, written.as_deref(), as_json)
+    report(&problem, &sums, &left_out, seconds, written.as_deref(), as_json)
 }
 
 /// Learn a file in one pass.
@@ -61,16 +63,13 @@ pub fn learn(table: &TableArgs, settings: &ModelSettings) -> Result<Learned> {
     let start = Instant::now();
     let mut model: Option<Model> = None;
     let mut sums = Sums::default();
-    let mut left_out = Learnable::default();
+    let mut warnings = Warnings::default();
     let bar = bar("rows", 0);
-    for batch in rows.batches(encoding, CHUNK)? {
+    let mut batches = rows.batches(encoding, CHUNK)?;
+    for batch in batches.by_ref() {
         interrupt::check()?;
         let batch = batch?;
-        for warning in &batch.warnings {
-            note(&format!("warning: {warning}"));
-        }
-        left_out.without_target += batch.left_out.without_target;
-        left_out.with_holes += batch.left_out.with_holes;
+        warnings.add(batch.warnings);
         let targets = batch.targets.context("the file has lost its target column")?;
         let part = Part { features: batch.features, targets };
         let samples = part.samples(classes)?;
@@ -89,14 +88,23 @@ pub fn learn(table: &TableArgs, settings: &ModelSettings) -> Result<Learned> {
         bar.set_position(sums.rows as u64);
     }
     bar.finish_and_clear();
+    warnings.tell();
+    let left_out = batches.left_out().clone();
     if !left_out.is_all() {
         note(&format!("{}: {left_out}", problem.source.name));
     }
     let model = model.context("the file has no rows")?;
-    Ok(Learned { seconds: start.elapsed().as_secs_f64(), problem, model, sums })
+    Ok(Learned { seconds: start.elapsed().as_secs_f64(), problem, model, sums, left_out })
 }
 
-fn report(problem: &Problem, sums: &Sums, seconds: f64, written: Option<&Path>, as_json: bool) -> Result<()> {
+fn report(
+    problem: &Problem,
+    sums: &Sums,
+    left_out: &Learnable,
+    seconds: f64,
+    written: Option<&Path>,
+    as_json: bool,
+) -> Result<()> {
     let rate = sums.rows as f64 / seconds;
     let scores = sums.means();
     if as_json {
@@ -107,6 +115,8 @@ fn report(problem: &Problem, sums: &Sums, seconds: f64, written: Option<&Path>, 
         result.insert("seconds".into(), json!(seconds));
         result.insert("rows_per_second".into(), json!(rate));
         result.insert("scored_rows".into(), json!(sums.scored));
+        result.insert("rows_without_target".into(), json!(left_out.without_target));
+        result.insert("rows_with_holes_dropped".into(), json!(left_out.with_holes));
         result.insert("columns".into(), json!(problem.columns()));
         result.extend(scores.to_json());
         result.insert("model".into(), json!(written));

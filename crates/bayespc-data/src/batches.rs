@@ -15,6 +15,7 @@ pub struct RowBatches<'a> {
     asked: Asked,
     keep: Keep,
     batch_size: usize,
+    left_out: Learnable,
     done: bool,
 }
 
@@ -41,7 +42,8 @@ impl RowSource {
         }
         let asked = Asked { kinds: encoding.kinds(), others: None };
         let (reader, keep) = (self.reader, Keep::Nothing);
-        Ok(RowBatches { reader, encoding, asked, keep, batch_size, done: false })
+        let left_out = Learnable::default();
+        Ok(RowBatches { reader, encoding, asked, keep, batch_size, left_out, done: false })
     }
 }
 
@@ -83,8 +85,6 @@ pub struct Batch {
     pub remarks: Vec<Remark>,
     /// What was bridged over.
     pub warnings: Vec<Warning>,
-    /// Rows since the last batch that cannot be learned from; none if the targets are not asked for.
-    pub left_out: Learnable,
 }
 
 impl<'a> RowBatches<'a> {
@@ -119,8 +119,12 @@ impl<'a> RowBatches<'a> {
         self
     }
 
+    /// How many of the rows read so far cannot be learned from; none if the targets are not asked for.
+    pub fn left_out(&self) -> &Learnable {
+        &self.left_out
+    }
+
     fn read(&mut self) -> Result<Option<Batch>> {
-        let mut left_out = Learnable::default();
         loop {
             let Some(table) = self.reader.chunk(&self.asked, self.batch_size)? else {
                 return Ok(None);
@@ -133,11 +137,11 @@ impl<'a> RowBatches<'a> {
                 let encoded = self.encoding.transform(&table)?;
                 let (features, warnings) = (encoded.features, encoded.warnings);
                 let (kept, remarks) = (self.keep.of(&table)?, table.remarks().to_vec());
-                return Ok(Some(Batch { features, targets: None, kept, remarks, warnings, left_out }));
+                return Ok(Some(Batch { features, targets: None, kept, remarks, warnings }));
             }
             let learnable = self.encoding.learnable(&table)?;
-            left_out.without_target += learnable.without_target;
-            left_out.with_holes += learnable.with_holes;
+            self.left_out.without_target += learnable.without_target;
+            self.left_out.with_holes += learnable.with_holes;
             if learnable.rows.is_empty() {
                 continue;
             }
@@ -150,7 +154,6 @@ impl<'a> RowBatches<'a> {
                 kept: self.keep.of(&table)?,
                 remarks: table.remarks().to_vec(),
                 warnings: encoded.warnings,
-                left_out,
             }));
         }
     }

@@ -62,6 +62,37 @@ fn holes_of_numbers_have_the_mean_and_an_input_of_their_own_where_training_had_h
 }
 
 #[test]
+fn values_far_from_all_others_are_set_to_the_limits_and_marked() {
+    let cells = |i: usize| match i {
+        7 => "9999".to_owned(),
+        30 => "-9999".to_owned(),
+        31 => String::new(),
+        _ => ((i * 37) % 20).to_string(),
+    };
+    let train = column((0..100).map(cells));
+    let encoding = fit(&train);
+    assert_eq!(encoding.feature_names(), ["a", "a=(missing)", "a=(outlier)", "b"]);
+    assert!(encoding.columns[0].remark.contains("beyond 0 … 19"), "{:?}", encoding.columns[0]);
+    let rows = rows(&encoding, &train);
+    assert_eq!((&rows[7][..3], &rows[30][..3]), (&[19.0, 0.0, 1.0][..], &[0.0, 0.0, 1.0][..]));
+    assert_eq!((rows[0][2], rows[31][1], rows[31][2]), (0.0, 1.0, 0.0));
+    // Who asks for a number gets it as it is; so does a column without outliers, also far from training.
+    let asked = Encoding::fit(&train, &[], &asking(&["a=number"])).unwrap();
+    assert_eq!(asked.transform(&train).unwrap().features[(0, 7)], 9999.0);
+    let tame = fit(&column((0..100).map(|i| ((i * 37) % 20).to_string())));
+    assert_eq!(tame.transform(&csv("a,b\n9999,0\n")).unwrap().features[(0, 0)], 9999.0);
+    // Too many to be slips, too few values to tell, or no scale.
+    for cells in [
+        (0..100).map(|i| if i % 10 == 0 { 9999 } else { i % 7 }).collect::<Vec<_>>(),
+        (0..40).map(|i| if i == 3 { 9999 } else { i % 7 }).collect(),
+        (0..100).map(|i| if i == 3 { 9999 } else { i / 80 }).collect(),
+    ] {
+        let encoding = fit(&column(cells.iter().map(ToString::to_string)));
+        assert_eq!(encoding.feature_names(), ["a", "b"], "{cells:?}");
+    }
+}
+
+#[test]
 fn holes_of_booleans_and_categories_are_values_of_their_own() {
     let train = csv("lift,city\ntrue,Bern\n,\nfalse,Aarau\ntrue,Bern\n");
     let encoding = fit(&train);
@@ -401,14 +432,21 @@ fn batches_leave_out_what_cannot_be_learned_from_and_count_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.csv");
     let lines: String = (0..20)
-        .map(|i| format!("{},{}\n", i * i, if (5..12).contains(&i) { String::new() } else { i.to_string() }))
+        .map(|i| {
+            format!(
+                "{},{}\n",
+                i * i,
+                if (5..9).contains(&i) || i >= 17 { String::new() } else { i.to_string() }
+            )
+        })
         .collect();
     std::fs::write(&path, format!("a,y\n{lines}")).unwrap();
     let mut encoding =
         Encoding::fit(&Table::read(&path).unwrap(), &["y"], &EncodingOptions::default()).unwrap();
-    let batches: Vec<_> = RowBatches::open(&path, &encoding, 3).unwrap().map(Result::unwrap).collect();
+    let mut reader = RowBatches::open(&path, &encoding, 3).unwrap();
+    let batches: Vec<_> = reader.by_ref().map(Result::unwrap).collect();
     assert_eq!(batches.iter().map(|b| b.features.ncols()).sum::<usize>(), 13);
-    assert_eq!(batches.iter().map(|b| b.left_out.without_target).sum::<usize>(), 7);
+    assert_eq!(reader.left_out().without_target, 7);
     assert!(batches.iter().all(|batch| batch.features.ncols() > 0));
     // To predict, every row counts.
     encoding.target = None;

@@ -450,7 +450,8 @@ fn an_error_in_a_later_batch_names_the_row_of_the_file_and_ends_the_batches() {
     let mut batches = RowBatches::open(&path, &encoding, 2).unwrap();
     assert!(batches.next().unwrap().is_ok());
     // A row without a target is left out.
-    assert_eq!(batches.next().unwrap().unwrap().left_out.without_target, 1);
+    assert_eq!(batches.next().unwrap().unwrap().features.ncols(), 1);
+    assert_eq!(batches.left_out().without_target, 1);
     assert!(matches!(batches.next(), Some(Err(Error::WrongType { row: 5, .. }))));
     assert!(batches.next().is_none());
 }

@@ -149,6 +149,10 @@ fn a_stream_leaves_out_rows_without_a_target_and_tells_the_columns() {
         run.stdout
     );
     assert_eq!(sandbox.ok("predict m.safetensors messy.csv").lines().count(), 301);
+    let line = "fit messy.csv --target rent --stream --search off --set members=1 --missing drop --json";
+    let json: Value = serde_json::from_str(&sandbox.ok(line)).unwrap();
+    assert_eq!(json["rows_without_target"].as_u64(), Some(15));
+    assert!(json["rows_with_holes_dropped"].as_u64() > Some(30), "{json}");
 }
 
 #[test]

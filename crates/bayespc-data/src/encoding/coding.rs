@@ -45,7 +45,7 @@ impl Coding {
         asked: bool,
     ) -> Result<Option<Self>> {
         Ok(Some(match choice {
-            ColumnChoice::Number(_) => Self::Number(NumberCoding::learn(cells)?),
+            ColumnChoice::Number(_) => Self::Number(NumberCoding::learn(cells, asked)?),
             ColumnChoice::Bool => Self::Bool(BoolCoding::learn(cells)?),
             ColumnChoice::Category { most } => {
                 Self::Category(CategoryCoding::learn(cells, most.unwrap_or(max_categories), asked))

@@ -88,6 +88,7 @@ impl ColumnSummary {
                     n => format!("{n} rare values share an input"),
                 });
             }
+            Some(Coding::Number(number)) => remarks.extend(number.remark()),
             Some(Coding::Time(time)) if !time.parts().is_empty() => remarks.push(time.parts()),
             Some(Coding::Hash(_)) => remarks.push("words hashed".to_owned()),
             _ => {}
@@ -156,7 +157,7 @@ fn shortened(text: &str) -> String {
 }
 
 /// A number in about four digits.
-fn short(x: f64) -> String {
+pub(super) fn short(x: f64) -> String {
     let size = x.abs();
     if x == x.trunc() && size < 1e9 {
         format!("{}", x + 0.0)
