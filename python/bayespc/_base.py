@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import _core
 from ._progress import ProgressBar
 from ._settings import METHODS, choice, integer, left_open, model_settings
+from ._tables import ColumnList, Prepared, summary, target_names
 from ._validation import Array, ArrayLike, Samples, checked_samples, seed_of
 
 Targets = npt.NDArray[np.float64] | npt.NDArray[np.int64]
@@ -27,7 +28,16 @@ FAR = 20.0
 SOME = 1000
 """Samples of a batch that tell its scale."""
 
-KEPT = ("n_draws", "validation_fraction", "n_iter_no_change", "random_state", "verbose", "warm_start")
+KEPT = (
+    "columns",
+    "missing",
+    "n_draws",
+    "validation_fraction",
+    "n_iter_no_change",
+    "random_state",
+    "verbose",
+    "warm_start",
+)
 """Parameters that the core's settings do not say back, at least not always."""
 
 
@@ -35,6 +45,8 @@ class BPCEstimator(BaseEstimator):
     """Base of `BPCRegressor` and `BPCClassifier`."""
 
     model_: _core.Model
+    encoding_: _core.Encoding | None = None
+    _y_names: list[str] | None = None
     loss_curve_: list[float]
     validation_scores_: list[float]
     n_iter_: int
@@ -45,6 +57,8 @@ class BPCEstimator(BaseEstimator):
     n_features_in_: int
     feature_names_in_: npt.NDArray[Any]
 
+    columns: Any
+    missing: str
     method: str
     n_draws: int
     max_iter: int
@@ -53,6 +67,29 @@ class BPCEstimator(BaseEstimator):
     random_state: Any
     verbose: int
     warm_start: bool
+
+    def __sklearn_tags__(self) -> Any:
+        tags: Any = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing != "error"
+        return tags
+
+    @property
+    def columns_(self) -> ColumnList:
+        """What was understood of each column; it prints as a table."""
+        self._check_fitted()
+        return summary(self._encoding())
+
+    def _remember_columns(self, ready: Prepared, y: ArrayLike) -> None:
+        """Keep how columns become inputs, as the first samples have settled it."""
+        self.encoding_ = ready.encoding
+        if ready.encoding is not None:
+            self.n_features_in_ = ready.n_columns
+            if hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+        if ready.names is not None:
+            self.feature_names_in_ = np.array(ready.names, dtype=object)
+        self._y_names = target_names(y, [str(name) for name in getattr(self, "feature_names_in_", ())])
 
     def _n_classes(self) -> int:
         return 0
@@ -202,10 +239,15 @@ class BPCEstimator(BaseEstimator):
             del kept["random_state"]
         if isinstance(params["hidden_layer_sizes"], int):
             kept["hidden_layer_sizes"] = params["hidden_layer_sizes"]
-        return {"feature_names": None if names is None else [str(name) for name in names], "params": kept}
+        notes = {"feature_names": None if names is None else [str(name) for name in names], "params": kept}
+        if self.encoding_ is not None:
+            notes |= {"encoded": True, "n_features": self.n_features_in_}
+        return notes
 
     def _encoding(self) -> dict[str, Any]:
         """Return how a table becomes this model's input, in the words of the command."""
+        if self.encoding_ is not None:
+            return json.loads(self._encoding_text())
         names = [str(name) for name in getattr(self, "feature_names_in_", ())]
         names = names or [f"x{i}" for i in range(self.n_features_in_)]
         means, _ = self.model_.input_scaling
@@ -213,7 +255,12 @@ class BPCEstimator(BaseEstimator):
             {"name": name, "coding": {"kind": "number", "mean": float(mean)}}
             for name, mean in zip(names, means, strict=True)
         ]
-        return {"features": features, "target": self._target_encoding(), "missing": "error"}
+        return {"features": features, "target": self._target_encoding(), "missing": self.missing}
+
+    def _encoding_text(self) -> str:
+        if self.encoding_ is None:
+            return json.dumps(self._encoding())
+        return self.encoding_.with_target(json.dumps(self._target_encoding())).json()
 
     def _target_encoding(self) -> dict[str, Any]:
         raise NotImplementedError
@@ -237,7 +284,7 @@ class BPCEstimator(BaseEstimator):
         self._check_fitted()
         notes = dict(self.model_.notes)
         notes["python"] = json.dumps(self._notes(), default=_plain)
-        notes.setdefault("encoding", json.dumps(self._encoding()))
+        notes.setdefault("encoding", self._encoding_text())
         bytes_ = self.model_.with_notes(notes).with_method(self._method(), self._draws()).to_bytes()
         target = Path(path)
         draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import (
 from . import _core
 from ._base import BPCEstimator
 from ._distribution import Decomposition, PredictiveDistribution
-from ._validation import Array, ArrayLike, checked_classification, checked_weights, labels_of
+from ._validation import Array, ArrayLike, checked_classification, labels_of
 
 
 class BPCClassifier(ClassifierMixin, BPCEstimator):
@@ -80,6 +80,14 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         "holdout" does not go with `partial_fit` or a warm start, which hold nothing out.
     precision : {"float64", "float32"}, default="float64"
         Working precision of activities; posteriors are always float64.
+    columns : dict or None, default=None
+        What to take columns for, by name (x0, x1, … of an array): ``"number"``, ``"category"``
+        (``"category:50"`` keeps the 50 most frequent values), ``"bool"``, ``"time"``, ``"text"`` (its words
+        are hashed; ``"text:32"`` into 32 inputs) or ``"ignore"``. Others are understood from their cells: see
+        `columns_`.
+    missing : {"encode", "error", "drop"}, default="encode"
+        What to do about missing cells of X. They get the mean or a category of their own, and an input that
+        tells so where training had any; or they are an error; or `fit` leaves their rows out.
     random_state : int, RandomState instance or None, default=None
         Source of initial weights, shuffles and draws.
     verbose : int, default=0
@@ -95,6 +103,11 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, if X had any.
+    columns_ : list of dict
+        What was understood of each column: name, understood, values, missing, inputs, remark. Prints as a
+        table.
+    encoding_ : bayespc._core.Encoding or None
+        How columns become inputs; None if X were plain numbers.
     n_iter_ : int
         Epochs run.
     loss_curve_ : list of float
@@ -154,6 +167,8 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         n_iter_no_change: int = 5,
         calibration: Literal["none", "holdout"] = "none",
         precision: Literal["float64", "float32"] = "float64",
+        columns: Any = None,
+        missing: Literal["encode", "error", "drop"] = "encode",
         random_state: Any = None,
         verbose: int = 0,
         warm_start: bool = False,
@@ -176,6 +191,8 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         self.n_iter_no_change = n_iter_no_change
         self.calibration = calibration
         self.precision = precision
+        self.columns = columns
+        self.missing = missing
         self.random_state = random_state
         self.verbose = verbose
         self.warm_start = warm_start
@@ -188,7 +205,7 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,)
             Labels, of any type that sorts.
@@ -201,7 +218,7 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         """
         settings = self._settings()
         continued = self.warm_start and self._is_fitted()
-        X, y = checked_classification(self, X, y, reset=not continued)
+        X, y, weights = checked_classification(self, X, y, sample_weight, reset=not continued)
         classes = labels_of(y)
         if continued and not np.array_equal(classes, self.classes_):
             raise ValueError(
@@ -209,8 +226,7 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
                 f"call to fit. Previously got {self.classes_}, `y` has {classes}"
             )
         self.classes_ = classes
-        weights = self._weighted(y, checked_weights(sample_weight, X))
-        return self._fit_model(X, self._encoded(y), weights, settings)
+        return self._fit_model(X, self._encoded(y), self._weighted(y, weights), settings)
 
     def partial_fit(
         self,
@@ -230,7 +246,7 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,)
             Labels.
@@ -244,15 +260,14 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         self : BPCClassifier
         """
         first = not self._is_fitted()
-        X, y = checked_classification(self, X, y, reset=first)
+        X, y, weights = checked_classification(self, X, y, sample_weight, reset=first)
         _check_partial_fit_first_call(self, classes)
         if isinstance(self.class_weight, str):
             raise ValueError(
                 f"class_weight {self.class_weight!r} is not supported for partial_fit, which does not know "
                 "how frequent the classes will be. Give their weights as a dict."
             )
-        encoded = self._encoded(y)
-        return self._partial_fit_model(X, encoded, self._weighted(y, checked_weights(sample_weight, X)))
+        return self._partial_fit_model(X, self._encoded(y), self._weighted(y, weights))
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """Predict class probabilities.
@@ -370,7 +385,7 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,)
             Labels.
@@ -384,8 +399,8 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
             the first column minus the second.
         """
         self._check_fitted()
-        X, y = checked_classification(self, X, y, reset=False)
-        return self._free_energy(X, self._encoded(y), self._weighted(y, checked_weights(sample_weight, X)))
+        X, y, weights = checked_classification(self, X, y, sample_weight, reset=False)
+        return self._free_energy(X, self._encoded(y), self._weighted(y, weights))
 
     def _weighted(self, y: npt.NDArray[Any], weights: Array | None) -> Array | None:
         """Return the weights of the samples times those of their classes."""
@@ -426,7 +441,8 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         elif all(isinstance(label, (int, float)) for label in classes):
             kind = "number"
         names = [str(label).lower() if kind == "bool" else f"{label}" for label in classes]
-        return {"task": "classification", "column": "y", "kind": kind, "classes": names}
+        column = self._y_names[0] if self._y_names else "y"
+        return {"task": "classification", "column": column, "kind": kind, "classes": names}
 
 
 def _entropy(probabilities: Array) -> Array:

@@ -19,8 +19,9 @@ from ._settings import estimator_params
 def load(path: str | os.PathLike[str]) -> BPCRegressor | BPCClassifier:
     """Read a model that an estimator's ``save`` or the command ``bayespc`` wrote.
 
-    A model of the command takes numeric arrays in the order of its encoded columns: one for a number, one
-    for each value of a text.
+    A model of a table takes frames, of any library, with the columns it was fitted on, whether the command
+    or an estimator fitted it: columns are found by name, and there may be more. It takes arrays as well: of
+    its columns, or of inputs that are encoded already.
 
     Parameters
     ----------
@@ -61,6 +62,9 @@ def _estimator(model: _core.Model) -> BPCRegressor | BPCClassifier:
     # The method may have been changed after fitting: then the file's settings know its draws.
     params |= {name: value for name, value in kept.items() if name in KEPT and name not in params}
     params |= {name: kept[name] for name in ("hidden_layer_sizes", "random_state") if name in kept}
+    if "params" not in python and "missing" in notes.get("encoding", {}):
+        missing = notes["encoding"]["missing"]
+        params["missing"] = "encode" if missing == "impute" else missing
     if model.classes:
         estimator = BPCClassifier(**params)
         estimator.classes_ = _classes(notes, model.classes)
@@ -70,24 +74,23 @@ def _estimator(model: _core.Model) -> BPCRegressor | BPCClassifier:
         estimator = BPCRegressor(**params)
     estimator.model_ = model
     estimator.n_features_in_ = model.n_features
-    names = _feature_names(notes)
-    if names is not None and len(names) == model.n_features:
+    names = python.get("feature_names")
+    # The command always encodes, an estimator where plain numbers would not do.
+    if "encoding" in notes and python.get("encoded", "python" not in notes):
+        encoding = _core.Encoding.from_json(model.notes["encoding"])
+        if len(encoding.feature_names) != model.n_features:
+            raise ValueError(f"{len(encoding.feature_names)} inputs of {model.n_features} features")
+        estimator.encoding_ = encoding
+        names = names if "python" in notes else encoding.used
+        estimator.n_features_in_ = int(python.get("n_features", len(encoding.used)))
+    if names is not None and len(names) == estimator.n_features_in_:
         estimator.feature_names_in_ = np.array(names, dtype=object)
+    encoded: dict[str, Any] = notes.get("encoding") or {}
+    target: dict[str, Any] = encoded.get("target") or {}
+    estimator._y_names = target.get("columns") or ([target["column"]] if "column" in target else None)
     estimator._remember(python)
     estimator._read_reports()
     return estimator
-
-
-def _feature_names(notes: dict[str, Any]) -> list[str] | None:
-    if "python" in notes:
-        return notes["python"].get("feature_names")
-    if "encoding" not in notes:
-        return None
-    names: list[str] = []
-    for feature in notes["encoding"]["features"]:
-        values = feature["coding"].get("values")
-        names += [feature["name"]] if values is None else [f"{feature['name']}={value}" for value in values]
-    return names
 
 
 def _classes(notes: dict[str, Any], n: int) -> Any:

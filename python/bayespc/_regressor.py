@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 
 from ._base import BPCEstimator
 from ._distribution import Decomposition, PredictiveDistribution
-from ._validation import Array, ArrayLike, checked_regression, checked_weights
+from ._validation import Array, ArrayLike, checked_regression
 
 
 class BPCRegressor(RegressorMixin, BPCEstimator):
@@ -70,6 +70,14 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         with `partial_fit` or a warm start, which hold nothing out.
     precision : {"float64", "float32"}, default="float64"
         Working precision of activities; posteriors are always float64.
+    columns : dict or None, default=None
+        What to take columns for, by name (x0, x1, … of an array): ``"number"``, ``"category"``
+        (``"category:50"`` keeps the 50 most frequent values), ``"bool"``, ``"time"``, ``"text"`` (its words
+        are hashed; ``"text:32"`` into 32 inputs) or ``"ignore"``. Others are understood from their cells: see
+        `columns_`.
+    missing : {"encode", "error", "drop"}, default="encode"
+        What to do about missing cells of X. They get the mean or a category of their own, and an input that
+        tells so where training had any; or they are an error; or `fit` leaves their rows out.
     random_state : int, RandomState instance or None, default=None
         Source of initial weights, shuffles and draws.
     verbose : int, default=0
@@ -83,6 +91,11 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, if X had any.
+    columns_ : list of dict
+        What was understood of each column: name, understood, values, missing, inputs, remark. Prints as a
+        table.
+    encoding_ : bayespc._core.Encoding or None
+        How columns become inputs; None if X were plain numbers.
     n_iter_ : int
         Epochs run.
     loss_curve_ : list of float
@@ -145,6 +158,8 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         n_iter_no_change: int = 5,
         calibration: Literal["none", "holdout", "conformal"] = "none",
         precision: Literal["float64", "float32"] = "float64",
+        columns: Any = None,
+        missing: Literal["encode", "error", "drop"] = "encode",
         random_state: Any = None,
         verbose: int = 0,
         warm_start: bool = False,
@@ -166,6 +181,8 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         self.n_iter_no_change = n_iter_no_change
         self.calibration = calibration
         self.precision = precision
+        self.columns = columns
+        self.missing = missing
         self.random_state = random_state
         self.verbose = verbose
         self.warm_start = warm_start
@@ -181,7 +198,7 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
@@ -194,9 +211,9 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         """
         settings = self._settings()
         continued = self.warm_start and self._is_fitted()
-        X, target = checked_regression(self, X, y, reset=not continued)
+        X, target, weights = checked_regression(self, X, y, sample_weight, reset=not continued)
         self.y_ndim_ = target.ndim
-        return self._fit_model(X, _two_dimensional(target), checked_weights(sample_weight, X), settings)
+        return self._fit_model(X, _two_dimensional(target), weights, settings)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from more data of a stream, in one pass.
@@ -210,7 +227,7 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
@@ -222,10 +239,10 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         self : BPCRegressor
         """
         first = not self._is_fitted()
-        X, target = checked_regression(self, X, y, reset=first)
+        X, target, weights = checked_regression(self, X, y, sample_weight, reset=first)
         if first:
             self.y_ndim_ = target.ndim
-        return self._partial_fit_model(X, _two_dimensional(target), checked_weights(sample_weight, X))
+        return self._partial_fit_model(X, _two_dimensional(target), weights)
 
     def predict(
         self, X: ArrayLike, return_std: bool = False, return_cov: bool = False
@@ -369,7 +386,7 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
@@ -383,8 +400,8 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
             data; the free energy is the first column minus the second.
         """
         self._check_fitted()
-        X, target = checked_regression(self, X, y, reset=False)
-        return self._free_energy(X, _two_dimensional(target), checked_weights(sample_weight, X))
+        X, target, weights = checked_regression(self, X, y, sample_weight, reset=False)
+        return self._free_energy(X, _two_dimensional(target), weights)
 
     def _dist(self, X: ArrayLike, method: str | None = None) -> PredictiveDistribution:
         predictive = self._predictive(X, method)
@@ -398,7 +415,8 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
 
     def _target_encoding(self) -> dict[str, Any]:
         d = self.model_.n_targets
-        return {"task": "regression", "columns": ["y"] if d == 1 else [f"y{i}" for i in range(d)]}
+        names = self._y_names or (["y"] if d == 1 else [f"y{i}" for i in range(d)])
+        return {"task": "regression", "columns": names}
 
 
 def _two_dimensional(y: Array) -> Array:

@@ -13,8 +13,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_array,
+    check_X_y,
     validate_data,
 )
+
+from ._tables import Inputs, inputs, prepared
 
 Array = npt.NDArray[np.float64]
 Samples = npt.NDArray[np.float64] | npt.NDArray[np.float32]
@@ -31,7 +34,8 @@ _LARGEST = 1e150
 def checked_samples(estimator: Any, X: ArrayLike) -> Samples:
     """Return X of a fitted estimator as a C-order array of floats, without a copy if it is one."""
     # scikit-learn's checks take a quarter of a millisecond: what they would find nothing in goes without.
-    if type(X) is np.ndarray and not hasattr(estimator, "feature_names_in_"):
+    named = hasattr(estimator, "feature_names_in_")
+    if type(X) is np.ndarray and not named and estimator.encoding_ is None:
         array: npt.NDArray[Any] = X
         if (
             array.dtype.char in "df"
@@ -42,16 +46,41 @@ def checked_samples(estimator: Any, X: ArrayLike) -> Samples:
             and _has_finite_sum(array)
         ):
             return array
-    return cast(Samples, validate_data(estimator, X, reset=False, **_X_RULES))
+    ready = inputs(estimator, X)
+    if isinstance(ready, Inputs):
+        return ready.matrix
+    return cast(Samples, validate_data(estimator, ready, reset=False, **_X_RULES))
 
 
-def checked_regression(estimator: object, X: ArrayLike, y: ArrayLike, reset: bool) -> tuple[Samples, Array]:
-    """Return X and real-valued y of one or more columns."""
-    rules = _X_RULES | {"multi_output": True, "y_numeric": True}
-    X, y = cast("tuple[Any, Any]", validate_data(estimator, X, y, reset=reset, **rules))
+def checked_regression(
+    estimator: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, reset: bool
+) -> tuple[Samples, Array, Array | None]:
+    """Return X, real-valued y of one or more columns, and weights."""
+    rules = {"multi_output": True, "y_numeric": True}
+    X, y, weights = _checked(estimator, X, y, sample_weight, reset, rules)
     targets = np.asarray(y, dtype=np.float64)
     _check_size(targets)
-    return cast(Samples, X), targets
+    return X, targets, weights
+
+
+def _checked(
+    estimator: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    reset: bool,
+    rules: dict[str, Any],
+) -> tuple[Samples, Any, Array | None]:
+    ready = prepared(estimator, X, y, sample_weight, reset)
+    rules = _X_RULES | rules
+    if not ready.is_encoded:
+        checked = validate_data(estimator, ready.X, ready.y, reset=reset, **rules)
+    else:
+        checked = check_X_y(ready.X, ready.y, estimator=estimator, **rules)
+    inputs, targets = cast("tuple[Samples, Any]", checked)
+    if reset:
+        estimator._remember_columns(ready, y)
+    return inputs, targets, checked_weights(ready.sample_weight, inputs)
 
 
 def _has_finite_sum(array: npt.NDArray[Any]) -> bool:
@@ -70,12 +99,12 @@ def _check_size(targets: Array) -> None:
 
 
 def checked_classification(
-    estimator: object, X: ArrayLike, y: ArrayLike, reset: bool
-) -> tuple[Samples, npt.NDArray[Any]]:
-    """Return X and one column of class labels."""
-    X, y = cast("tuple[Any, Any]", validate_data(estimator, X, y, reset=reset, **_X_RULES))
+    estimator: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, reset: bool
+) -> tuple[Samples, npt.NDArray[Any], Array | None]:
+    """Return X, one column of class labels, and weights."""
+    X, y, weights = _checked(estimator, X, y, sample_weight, reset, {})
     check_classification_targets(y)
-    return cast(Samples, X), cast("npt.NDArray[Any]", y)
+    return X, cast("npt.NDArray[Any]", y), weights
 
 
 def checked_targets(y: ArrayLike) -> Array:

@@ -173,7 +173,8 @@ def test_the_package_predicts_a_classification_of_the_command(command, data, tmp
     command("fit", table, "--target", "kind", *FIT, "--out", tmp_path / "m")
     model = bayespc.load(tmp_path / "m")
     assert isinstance(model, BPCClassifier)
-    assert list(model.feature_names_in_) == ["a", "hue=blue", "hue=green", "hue=red", "b"]
+    assert list(model.feature_names_in_) == ["a", "hue", "b"]
+    assert model.encoding_.feature_names == ["a", "hue=blue", "hue=green", "hue=red", "b"]
     assert list(model.classes_) == ["high", "low"]
     codes = [(hue == value).astype(float) for value in ("blue", "green", "red")]
     encoded = np.column_stack([X[:, 0], *codes, X[:, 1]])

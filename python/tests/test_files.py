@@ -99,7 +99,7 @@ def test_a_model_of_the_command_loads_with_its_classes(moons, tmp_path):
     again = bayespc.load(tmp_path / "m")
     assert isinstance(again, BPCClassifier)
     assert list(again.classes_) == ["inner", "outer"]
-    assert list(again.feature_names_in_) == ["size", "hue=red"]
+    assert list(again.feature_names_in_) == ["size", "hue"]
 
 
 def test_a_model_without_notes_loads_with_numbered_classes(moons, tmp_path):

@@ -62,7 +62,7 @@ def test_wrong_input_is_refused_in_the_words_of_scikit_learn(data):
     X, y = data
     model = small().fit(X, y)
     with pytest.raises(ValueError, match="Input X contains NaN"):
-        small().fit(np.where(X > 2, np.nan, X), y)
+        small(missing="error").fit(np.where(X > 2, np.nan, X), y)
     with pytest.raises(ValueError, match="Input X contains infinity"):
         model.predict(np.full((2, 3), np.inf))
     with pytest.raises(ValueError, match="X has 2 features, but BPCRegressor is expecting 3"):
@@ -99,6 +99,10 @@ def test_wrong_input_is_refused_in_the_words_of_scikit_learn(data):
         ({"method": "monte_carlo", "n_draws": 0}, ValueError, "n_draws must be at least 1"),
         ({"validation_fraction": 1.5}, ValueError, "validation_fraction must be"),
         ({"precision": "float16"}, ValueError, "precision must be one of float64, float32"),
+        ({"missing": "guess"}, ValueError, "missing must be one of encode, error, drop"),
+        ({"columns": "number"}, TypeError, "columns must be None or a mapping"),
+        ({"columns": {"x7": "number"}}, ValueError, "X has no column 'x7'"),
+        ({"columns": {"x0": "numbr"}}, ValueError, "`numbr` is none of number, category"),
         ({"random_state": -1}, ValueError, "random_state must be at least 0"),
     ],
 )

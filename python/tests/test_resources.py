@@ -65,7 +65,7 @@ def test_c_order_arrays_of_floats_reach_the_core_as_they_are():
         X = np.ones((10, 3), dtype=dtype)
         X[0] = 2.0
         model = quick_regressor((2,), max_iter=1).fit(X, X[:, 0])
-        assert checked_regression(model, X, X[:, 0], reset=False)[0] is X
+        assert checked_regression(model, X, X[:, 0], None, reset=False)[0] is X
         assert checked_samples(model, X) is X
 
 

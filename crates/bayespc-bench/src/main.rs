@@ -7,6 +7,7 @@ mod arithmetic;
 mod machine;
 mod mnist;
 mod predict;
+mod read;
 mod scaling;
 mod stream;
 mod tabular;
@@ -31,13 +32,15 @@ use serde_json::{Map, Value};
   bayespc-bench predict --rows 100000
   bayespc-bench stream --rows 1000000 --threads 2
   bayespc-bench scaling --out results
+  bayespc-bench read --file table.csv --threads 2
 
 mnist    an epoch of the network 784-128-128-128-10 in batches of 128, in single precision
 tabular  a fit with default settings of tables like yacht and energy; no search for settings
 predict  the four ways to predict 10⁶ rows of 20 columns through two layers of 50
 scaling  how an epoch grows with rows, width and depth, as log-log slopes
 stream   fit --stream over a CSV and a Parquet file of 100 columns
-Without a name all five are run. Times are medians; test sets are never part of them."
+read     a CSV file of 10⁶ rows and 30 mixed columns, or --file
+Without a name all six are run. Times are medians; test sets are never part of them."
 )]
 struct BenchArgs {
     /// What to measure; everything if not given
@@ -64,9 +67,12 @@ struct BenchArgs {
     /// Batches between two refreshes of the feedback rule's factors (mnist and scaling)
     #[arg(long, value_name = "K", default_value_t = 10)]
     refresh_every: u64,
-    /// Training images of mnist, rows to predict, to stream, or of the largest table of scaling
+    /// Training images of mnist, rows to predict, to stream, to read, or of the largest table of scaling
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
+    /// File to read instead of a made-up one
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
     /// JSON file of other programs' times, from scripts/peers.py: their ratios are printed too
     #[arg(long, value_name = "FILE")]
     peers: Option<PathBuf>,
@@ -94,6 +100,8 @@ enum What {
     Scaling,
     /// One pass over large files
     Stream,
+    /// Reading a large file
+    Read,
 }
 
 /// What is trained on images.
@@ -142,6 +150,7 @@ fn run(args: &BenchArgs) -> Result<()> {
             What::Predict => ("predict", predict::run(args)?),
             What::Scaling => ("scaling", scaling::run(args)?),
             What::Stream => ("stream", stream::run(args)?),
+            What::Read => ("read", read::run(args)?),
         };
         outcomes.push((name, outcome));
     }

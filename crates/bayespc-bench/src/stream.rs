@@ -92,14 +92,7 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
 }
 
 fn source(path: &Path) -> TableArgs {
-    TableArgs {
-        data: path.display().to_string(),
-        target: vec![TARGET.to_owned()],
-        task: None,
-        ignore: Vec::new(),
-        impute: false,
-        folder: None,
-    }
+    TableArgs { data: path.display().to_string(), target: vec![TARGET.to_owned()], ..TableArgs::default() }
 }
 
 fn names() -> Vec<String> {

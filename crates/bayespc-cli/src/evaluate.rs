@@ -17,7 +17,7 @@ use crate::input::{Problem, TableArgs};
 use crate::learner::{LearnerArg, Timed};
 use crate::output::{print, print_json, two_columns};
 use crate::progress::bar;
-use crate::scores::{Scores, label};
+use crate::scores::{PER_TARGET, Score, Scores};
 use crate::settings::SettingsArgs;
 
 /// Standard splits of a named data set.
@@ -81,6 +81,9 @@ pub fn run(args: &EvaluateArgs) -> Result<()> {
 fn splits(args: &EvaluateArgs, problem: &Problem, seed: u64) -> Result<Vec<Split>> {
     let n = problem.n_rows();
     let own = problem.own_split();
+    if args.splits.is_some() && !problem.left_out.is_all() {
+        bail!("--splits counts all rows of the table, but {}: remove them from the file", problem.left_out);
+    }
     let mut splits = match (&args.splits, args.folds, problem.source.benchmark) {
         (Some(path), _, _) => parse_splits(path, n)?,
         (None, Some(k), _) => folds(n, k, seed)?,
@@ -171,7 +174,7 @@ fn on_split(
     let parts = problem.parts(split)?;
     let Timed { predictions, scale, seconds_fit, seconds_predict } =
         pool.install(|| learner.train_and_predict(&parts, problem.classes(), settings))?;
-    let scores = Scores::of(&predictions, &parts.test.targets, &scale)?;
+    let scores = Scores::of(&predictions, &parts.test.targets, &scale, &problem.targets)?;
     bar.inc(1);
     Ok(SplitResult { scores, seconds_fit, seconds_predict })
 }
@@ -181,7 +184,8 @@ struct Summary {
     dataset: String,
     learner: LearnerArg,
     splits: usize,
-    scores: Vec<(&'static str, Estimate)>,
+    /// Of all targets, and of each if there are several.
+    scores: Vec<(Option<String>, &'static str, Estimate)>,
     seconds_fit: f64,
     seconds_predict: f64,
 }
@@ -190,13 +194,15 @@ impl Summary {
     fn of(dataset: &str, learner: LearnerArg, results: &[SplitResult]) -> Self {
         let mean =
             |value: fn(&SplitResult) -> f64| results.iter().map(value).sum::<f64>() / results.len() as f64;
-        let names = results.first().map_or(&[][..], |result| &result.scores.0);
-        let over_splits = |i: usize| results.iter().map(|r| r.scores.0[i].1).collect::<Vec<_>>();
+        let names = results.first().map_or_else(Vec::new, |result| result.scores.flat());
+        let over_splits = |i: usize| results.iter().map(|r| r.scores.flat()[i].value).collect::<Vec<_>>();
+        let estimate =
+            |(i, score): (usize, &Score<'_>)| (score.target.cloned(), score.name, mean_se(&over_splits(i)));
         Self {
             dataset: dataset.to_owned(),
             learner,
             splits: results.len(),
-            scores: (0..names.len()).map(|i| (names[i].0, mean_se(&over_splits(i)))).collect(),
+            scores: names.iter().enumerate().map(estimate).collect(),
             seconds_fit: mean(|r| r.seconds_fit),
             seconds_predict: mean(|r| r.seconds_predict),
         }
@@ -207,13 +213,24 @@ impl Summary {
         json_object.insert("dataset".into(), json!(self.dataset));
         json_object.insert("learner".into(), json!(self.learner.name()));
         json_object.insert("splits".into(), json!(self.splits));
-        for (name, estimate) in &self.scores {
+        let mut each: Map<String, Value> = Map::new();
+        for (target, name, estimate) in &self.scores {
             let value = match *name {
                 // Shares and averages over all test rows, where an error over splits says little.
                 "coverage_90" | "crps" => json!(estimate.mean),
                 _ => json!({ "mean": estimate.mean, "se": estimate.spread }),
             };
-            json_object.insert((*name).to_owned(), value);
+            let scores = match target {
+                None => &mut json_object,
+                Some(target) => match each.entry(target.clone()).or_insert_with(|| Map::new().into()) {
+                    Value::Object(scores) => scores,
+                    _ => continue,
+                },
+            };
+            scores.insert((*name).to_owned(), value);
+        }
+        if !each.is_empty() {
+            json_object.insert(PER_TARGET.to_owned(), each.into());
         }
         json_object.insert("seconds_fit".into(), json!(self.seconds_fit));
         json_object.insert("seconds_predict".into(), json!(self.seconds_predict));
@@ -221,11 +238,12 @@ impl Summary {
     }
 
     fn to_text(&self) -> String {
-        let mut rows: Vec<_> = self
-            .scores
-            .iter()
-            .map(|(name, estimate)| (label(name).to_owned(), format!("{estimate:.3}")))
-            .collect();
+        let several = self.scores.iter().any(|(target, ..)| target.is_some());
+        let row = |(target, name, estimate): &(Option<String>, &'static str, Estimate)| {
+            let score = Score { target: target.as_ref(), name, value: f64::NAN };
+            score.is_shown(several).then(|| (score.label(), format!("{estimate:.3}")))
+        };
+        let mut rows: Vec<_> = self.scores.iter().filter_map(row).collect();
         rows.push(("seconds to fit".into(), format!("{:.2}", self.seconds_fit)));
         rows.push(("seconds to predict".into(), format!("{:.3}", self.seconds_predict)));
         let splits = if self.splits == 1 { "split" } else { "splits" };

@@ -1,9 +1,12 @@
 //! How the command fails: what was wrong with the command line (exit code 2) apart from everything else
 //! that can go wrong (1), and one way to print either.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::interrupt::Interrupted;
 
@@ -53,11 +56,60 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     if error.is::<Usage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
 }
 
+/// A wrong command or option with the one that may be meant: two letters swapped are a slip that clap does not see.
+pub fn with_suggestion(mut error: clap::Error, command: clap::Command) -> clap::Error {
+    let (typed, suggested) = match error.kind() {
+        ErrorKind::InvalidSubcommand => (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand),
+        ErrorKind::UnknownArgument => (ContextKind::InvalidArg, ContextKind::SuggestedArg),
+        _ => return error,
+    };
+    let Some(ContextValue::String(typed)) = error.get(typed).cloned() else { return error };
+    if error.get(suggested).is_some() {
+        return error;
+    }
+    let mut names = Vec::new();
+    let mut commands = vec![command];
+    while let Some(mut command) = commands.pop() {
+        command.build();
+        if suggested == ContextKind::SuggestedArg {
+            names.extend(command.get_arguments().filter_map(|arg| Some(format!("--{}", arg.get_long()?))));
+        } else {
+            names.extend(command.get_subcommands().map(|command| command.get_name().to_owned()));
+        }
+        // Options are those of the command that was typed, if there is one.
+        let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+        let inner =
+            command.get_subcommands().filter(|inner| words.iter().any(|word| word == inner.get_name()));
+        commands.extend(inner.cloned());
+    }
+    if let Some(name) = closest(&typed, names.iter().map(String::as_str)) {
+        let value = match suggested {
+            ContextKind::SuggestedArg => ContextValue::String(name.to_owned()),
+            _ => ContextValue::Strings(vec![name.to_owned()]),
+        };
+        error.insert(suggested, value);
+    }
+    error
+}
+
 /// The closest of `known` to what was typed, if it is close at all.
 pub fn closest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let typed = typed.to_lowercase();
+    let likeness = |name: &str| {
+        let name = name.to_lowercase();
+        let length = typed.chars().count().max(name.chars().count());
+        let alike = strsim::jaro_winkler(&typed, &name);
+        // A letter left out, added, changed or swapped with the next; more than one in a long word.
+        let slips = strsim::osa_distance(&typed, &name);
+        if slips < length && slips <= 1.max(length / 4) {
+            alike.max(1.0 - slips as f64 / (4 * length) as f64)
+        } else {
+            alike
+        }
+    };
     known
         .into_iter()
-        .map(|name| (strsim::jaro_winkler(&typed.to_lowercase(), &name.to_lowercase()), name))
+        .map(|name| (likeness(name), name))
         .filter(|(likeness, _)| *likeness > 0.75)
         .max_by(|(a, _), (b, _)| a.total_cmp(b))
         .map(|(_, name)| name)
@@ -76,5 +128,7 @@ mod tests {
     fn a_slip_of_the_finger_is_recognised_and_nonsense_is_not() {
         assert_eq!(closest("vars", ["scale", "var"]), Some("var"));
         assert_eq!(closest("zzz", ["scale", "var"]), None);
+        assert_eq!(closest("fti", ["predict", "fit", "data"]), Some("fit"));
+        assert_eq!(closest("x", ["y"]), None);
     }
 }

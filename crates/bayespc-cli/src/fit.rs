@@ -10,6 +10,7 @@ use bayespc_experiments::fit_report::{FitReport, Outcome};
 use clap::Args;
 use serde_json::json;
 
+use crate::columns;
 use crate::failure::usage;
 use crate::input::{Parts, Problem, TableArgs};
 use crate::output::{Files, note, print, print_json, two_columns};
@@ -42,6 +43,8 @@ A settings file has the same keys as --set:
   epochs = 200
   batch_size = 32    # or \"full\"
 
+What each column is taken for is printed first; --column size=number takes it for something else. Missing cells
+are encoded, rows without a target left out.
 A tenth of the rows is held out for the printed scores; --test-fraction 0 learns from all rows. The images of
 mnist have a test set of their own, and defaults of their own: three layers of 128, single precision.")]
 pub struct FitArgs {
@@ -90,6 +93,9 @@ pub fn run(args: &FitArgs) -> Result<()> {
     let problem = args.table.load()?;
     let split = problem.hold_out(args.test_fraction, settings.training.seed)?;
     let parts = problem.parts(&split)?;
+    if !args.json && !problem.columns().is_empty() {
+        print(&format!("{}\n", columns::understood(problem.columns())))?;
+    }
 
     let start = Instant::now();
     let model = train(&problem, &parts, &settings)?;
@@ -98,7 +104,7 @@ pub fn run(args: &FitArgs) -> Result<()> {
     let held_out = !split.test.is_empty();
     let scored = if held_out { &parts.test } else { &parts.train };
     let predictions = Predictions::of(&model, scored)?;
-    let scores = Scores::of(&predictions, &scored.targets, &model.target_scaling().scale)?;
+    let scores = Scores::of(&predictions, &scored.targets, &model.target_scaling().scale, &problem.targets)?;
     if let Some(page) = page {
         let html = html(&problem, &parts, &model, &predictions, &scores, held_out)?;
         page.write_whole(html.as_bytes())?;
@@ -113,6 +119,9 @@ pub fn run(args: &FitArgs) -> Result<()> {
         result.insert("scored_on".into(), json!(if held_out { "held-out rows" } else { "training rows" }));
         result.insert("train_rows".into(), json!(parts.train.len()));
         result.insert("test_rows".into(), json!(parts.test.len()));
+        result.insert("rows_without_target".into(), json!(problem.left_out.without_target));
+        result.insert("rows_with_holes_dropped".into(), json!(problem.left_out.with_holes));
+        result.insert("columns".into(), json!(problem.columns()));
         result.extend(scores.to_json());
         result.insert("seconds_fit".into(), json!(seconds));
         result.insert("model".into(), json!(args.out));

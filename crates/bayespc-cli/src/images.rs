@@ -133,7 +133,7 @@ mod tests {
         let table = images().sample().unwrap();
         assert_eq!((table.n_rows(), table.columns().len()), (10, 3));
         let bayespc_data::Values::Number(digits) = &table.column(TARGET).unwrap().values else { panic!() };
-        assert_eq!(*digits, (0..10).map(|digit| Some(f64::from(digit))).collect::<Vec<_>>());
+        assert_eq!(*digits, (0..10).map(f64::from).collect::<Vec<_>>());
         let mut lacking = images();
         lacking.0.train_labels[5] = 4;
         assert!(lacking.sample().unwrap_err().to_string().contains("shows a 5"));

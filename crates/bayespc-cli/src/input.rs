@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use bayespc::{ModelSettings, Samples};
 use bayespc_data::{
-    DataSource, Dataset, DatasetInfo, Encoding, EncodingOptions, Kinds, Location, Missing, Split, Table,
-    Targets, Task, catalogue, load_uci, locate_mnist, locate_uci,
+    ColumnChoice, ColumnSummary, Encoding, EncodingOptions, Learnable, ReadOptions, RowSource, Split, Table,
+    Targets, Task,
 };
 use clap::{Args, ValueEnum};
 use faer::Mat;
@@ -14,18 +14,22 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 
-use crate::failure::{did_you_mean, usage};
+use crate::columns::ColumnArgs;
+use crate::doubts;
+use crate::failure::usage;
 use crate::images::{self, Images};
 use crate::output::{Files, note};
-use crate::progress;
+pub use crate::source::{STANDARD_INPUT, Source, data_source, load, note_files};
+use crate::source::{short_name, tell_remarks};
 
 /// Stream of the seed that draws the hold-out; training uses the streams below.
 const HOLD_OUT_STREAM: u64 = 8;
 
 /// Flags that say what to learn from.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct TableArgs {
-    /// A CSV or Parquet file with a header, or a data set's name (see `bayespc data list`)
+    /// A table: CSV, JSON lines, Parquet, .xlsx or .ods, perhaps .gz or .zst; `-` is standard input. Or the
+    /// name of a data set (see `bayespc data list`)
     #[arg(value_name = "DATA")]
     pub data: String,
     /// Target column; repeat it for several. Named data sets know theirs
@@ -34,12 +38,12 @@ pub struct TableArgs {
     /// What to predict; by default classes for text and booleans, values for numbers
     #[arg(long, value_enum)]
     pub task: Option<TaskArg>,
-    /// Column that is neither feature nor target; may be repeated
-    #[arg(long, value_name = "COL")]
-    pub ignore: Vec<String>,
-    /// Fill missing feature values with the mean or the most frequent value
-    #[arg(long)]
-    pub impute: bool,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "clap would take them for its own")]
+    pub columns: ColumnArgs,
+    /// Sheet of a workbook; the first if not given
+    #[arg(long, value_name = "NAME")]
+    pub sheet: Option<String>,
     /// Folder to look for named data sets in instead of BAYESPC_DATA; then come the cache and the network
     #[arg(long = "data", value_name = "DIR")]
     pub folder: Option<PathBuf>,
@@ -54,25 +58,17 @@ pub enum TaskArg {
     Classification,
 }
 
-/// A table with what is known about it.
-pub struct Source {
-    /// Short name for messages and reports.
-    pub name: String,
-    /// Its rows.
-    pub table: Table,
-    /// The named data set it is, if it is one.
-    pub benchmark: Option<&'static DatasetInfo>,
-}
-
 /// A table and what to learn from it.
 pub struct Problem {
     /// The table.
     pub source: Source,
     /// Target columns.
     pub targets: Vec<String>,
-    /// How the other columns become features.
-    feature_options: EncodingOptions,
-    /// The encoding of the whole table, which knows every class.
+    /// Rows of the table that cannot be learned from.
+    pub left_out: Learnable,
+    /// How columns become features.
+    options: EncodingOptions,
+    /// The encoding of the whole table, which knows every class and what every column is.
     whole: Encoding,
     /// The rows, where the table is but a sample of them.
     images: Option<Images>,
@@ -102,7 +98,11 @@ impl TableArgs {
         if self.data == images::NAME {
             return self.load_images();
         }
-        self.problem(load(&self.data, self.folder.as_deref())?)
+        let problem = self.problem(load(&self.data, self.folder.as_deref(), &self.reading()?)?)?;
+        if !problem.left_out.is_all() {
+            note(&format!("{}: {}", problem.source.name, problem.left_out));
+        }
+        Ok(problem)
     }
 
     /// Remember the files that the table is read from.
@@ -110,15 +110,23 @@ impl TableArgs {
         note_files(files, &self.data, self.folder.as_deref());
     }
 
-    /// Read the first rows of a file and settle the target, for a stream.
-    pub fn load_head(&self, limit: usize) -> Result<Problem> {
+    /// Read the first rows of a file and settle the target, for a stream; gives the file, still at its beginning.
+    pub fn load_head(&self, limit: usize) -> Result<(Problem, RowSource)> {
         let path = Path::new(&self.data);
-        if !path.is_file() {
-            return Err(usage(format!("--stream reads a CSV or Parquet file, and {} is none", self.data)));
+        if self.data != STANDARD_INPUT && (path.is_dir() || !path.exists()) {
+            return Err(usage(format!("--stream reads a file, and {} is none", self.data)));
         }
-        let name =
-            path.file_stem().map_or_else(|| self.data.clone(), |stem| stem.to_string_lossy().into_owned());
-        self.problem(Source { name, table: Table::read_head(path, limit)?, benchmark: None })
+        let options = self.reading()?;
+        let mut rows = RowSource::open(path, &options)?;
+        let table = rows.head(&options, limit)?;
+        tell_remarks(&table);
+        let problem = self.problem(Source { name: short_name(&self.data), table, benchmark: None })?;
+        Ok((problem, rows))
+    }
+
+    /// What is asked of whoever reads the file.
+    fn reading(&self) -> Result<ReadOptions> {
+        Ok(ReadOptions { wishes: self.columns.wishes()?, sheet: self.sheet.clone() })
     }
 
     fn problem(&self, source: Source) -> Result<Problem> {
@@ -132,34 +140,22 @@ impl TableArgs {
             }
             (given, _) => given.to_vec(),
         };
-        for (flag, name) in targets
-            .iter()
-            .map(|name| ("--target", name))
-            .chain(self.ignore.iter().map(|name| ("--ignore", name)))
-        {
-            if !source.table.has_column(name) {
-                let known = source.table.columns().iter().map(|column| column.name.as_str());
-                return Err(usage(format!(
-                    "{flag} {name}: {} has no such column{} (columns: {})",
-                    source.table.file(),
-                    did_you_mean(name, known),
-                    column_names(&source.table),
-                )));
-            }
+        let mut options = self.columns.options(&source.table, &targets)?;
+        options.task = self.task.map(|task| match task {
+            TaskArg::Regression => Task::Regression,
+            TaskArg::Classification => Task::Classification,
+        });
+        if source.benchmark.is_some() {
+            as_numbers(&source.table, &targets, &mut options);
         }
-        let options = EncodingOptions {
-            missing: if self.impute { Missing::Impute } else { Missing::Error },
-            task: self.task.map(|task| match task {
-                TaskArg::Regression => Task::Regression,
-                TaskArg::Classification => Task::Classification,
-            }),
-            ignore: self.ignore.clone(),
-            ..EncodingOptions::default()
-        };
-        let whole = encode(&source.table, &targets, &options)?;
-        let ignore = [self.ignore.clone(), targets.clone()].concat();
-        let feature_options = EncodingOptions { task: None, ignore, ..options };
-        Ok(Problem { source, targets, feature_options, whole, images: None })
+        let names: Vec<&str> = targets.iter().map(String::as_str).collect();
+        let whole = Encoding::fit(&source.table, &names, &options)?;
+        let left_out = whole.learnable(&source.table)?;
+        let source = Source { table: left_out.of(source.table), ..source };
+        if source.benchmark.is_none() {
+            doubts::tell(&source.table, &whole, self.task.is_some());
+        }
+        Ok(Problem { source, targets, left_out, options, whole, images: None })
     }
 
     /// What the data ask of the preset.
@@ -172,16 +168,18 @@ impl TableArgs {
         if self.target.iter().any(|name| name != target) || self.task == Some(TaskArg::Regression) {
             return Err(usage(format!("the digits of {} are its one target: `{target}`", images::NAME)));
         }
-        if !self.ignore.is_empty() {
-            return Err(usage(format!("--ignore does not work with {}: all pixels are used", images::NAME)));
+        if !self.columns.ignore.is_empty() || !self.columns.columns.is_empty() {
+            let name = images::NAME;
+            return Err(usage(format!("--ignore and --column do not work with {name}: all pixels are used")));
         }
         let images = Images::load(&data_source(self.folder.as_deref()))?;
         let source = Source { name: images::NAME.to_owned(), table: images.sample()?, benchmark: None };
         let targets = vec![target.to_owned()];
-        let options = EncodingOptions { task: Some(Task::Classification), ..EncodingOptions::default() };
-        let whole = encode(&source.table, &targets, &options)?;
-        let feature_options = EncodingOptions { task: None, ignore: targets.clone(), ..options };
-        Ok(Problem { source, targets, feature_options, whole, images: Some(images) })
+        let mut options = EncodingOptions { task: Some(Task::Classification), ..EncodingOptions::default() };
+        as_numbers(&source.table, &targets, &mut options);
+        let whole = Encoding::fit(&source.table, &[target], &options)?;
+        let left_out = whole.learnable(&source.table)?;
+        Ok(Problem { source, targets, left_out, options, whole, images: Some(images) })
     }
 }
 
@@ -206,18 +204,20 @@ impl Problem {
         self.images.as_ref().map(|images| images.split(true))
     }
 
-    /// Encode the rows of a split. The features' encoding is learned from its training rows alone, what the
-    /// target is from all rows: a class that happens to be held out is still a class.
+    /// What was understood of the columns; nothing of pixels.
+    pub fn columns(&self) -> &[ColumnSummary] {
+        if self.images.is_some() { &[] } else { &self.whole.columns }
+    }
+
+    /// Encode the rows of a split. Means and categories are learned from its training rows alone. What the columns
+    /// and the target are is known from all rows: a class that happens to be held out is still a class.
     pub fn parts(&self, split: &Split) -> Result<Parts> {
         if let Some(images) = &self.images {
-            let mut encoding = encode(&self.source.table, &[], &self.feature_options)?;
-            encoding.target.clone_from(&self.whole.target);
             let (train, test) = (images.part(&split.train), images.part(&split.test));
-            return Ok(Parts { encoding, train, test });
+            return Ok(Parts { encoding: self.whole.clone(), train, test });
         }
         let train = self.source.table.select_rows(&split.train);
-        let mut encoding = encode(&train, &[], &self.feature_options)?;
-        encoding.target.clone_from(&self.whole.target);
+        let encoding = self.whole.refit(&train, &self.options)?;
         let part = |table: &Table| {
             let encoded = encoding.transform(table)?;
             for warning in &encoded.warnings {
@@ -240,6 +240,12 @@ impl Problem {
         }
         let n = self.source.table.n_rows();
         let n_test = (n as f64 * fraction).round() as usize;
+        if n < 2 {
+            bail!(
+                "{} has {n} row with a target: two are the least that can be learned from",
+                self.source.name
+            );
+        }
         if fraction > 0.0 && n_test == 0 || n_test + 2 > n {
             bail!(
                 "{} has {n} rows, too few to hold out {:.0} %: use --test-fraction 0 to learn from all of them",
@@ -278,75 +284,16 @@ impl Part {
     }
 }
 
-/// Remember the files that data are read from: those of a named data set where they lie on this machine.
-pub fn note_files(files: &mut Files, data: &str, folder: Option<&Path>) {
-    let source = data_source(folder);
-    let places = match locate_uci(data, &source) {
-        Ok(place) => vec![place],
-        Err(_) if data == images::NAME => locate_mnist(&source),
-        Err(_) => return files.reads("the data to read", Path::new(data)),
-    };
-    for place in places {
-        if let Location::Folder(path) | Location::Cache(path) = place {
-            files.reads("the data to read", &path);
+/// Benchmarks and pixels are taken as they are published: every column a number, none left out.
+fn as_numbers(table: &Table, targets: &[String], options: &mut EncodingOptions) {
+    for column in table.columns().iter().filter(|column| !targets.contains(&column.name)) {
+        if !options.ignore.contains(&column.name) {
+            options.columns.entry(column.name.clone()).or_insert(ColumnChoice::Number(None));
         }
     }
 }
 
-/// A file, or a data set by name.
-pub fn load(data: &str, folder: Option<&Path>) -> Result<Source> {
-    if let Some(info) = catalogue().iter().find(|info| info.name == data) {
-        let dataset =
-            progress::downloading(info.name, |report| load_uci(info.name, &data_source(folder), report))?;
-        return Ok(Source { name: data.to_owned(), table: table_of(&dataset)?, benchmark: Some(info) });
-    }
-    if data == images::NAME {
-        bail!("{data} can be fitted and evaluated; to predict images, give a table with a column per pixel");
-    }
-    let path = Path::new(data);
-    if path.is_dir() {
-        bail!("{data} is a folder: give the name of a CSV or Parquet file");
-    }
-    if !path.exists() {
-        let names = catalogue().iter().map(|info| info.name).chain([images::NAME]).collect::<Vec<_>>();
-        bail!(
-            "{data} is neither a file nor a data set{} (data sets: {})",
-            did_you_mean(data, names.iter().copied()),
-            names.join(", ")
-        );
-    }
-    let name = path.file_stem().map_or_else(|| data.to_owned(), |stem| stem.to_string_lossy().into_owned());
-    Ok(Source { name, table: Table::read(path)?, benchmark: None })
-}
-
-/// Where named data sets are looked for.
-pub fn data_source(folder: Option<&Path>) -> DataSource {
-    let source = DataSource::from_env();
-    DataSource { folder: folder.map(Path::to_owned).or(source.folder.clone()), ..source }
-}
-
-/// A named data set as a table; numbers written in full are read back unchanged.
-fn table_of(dataset: &Dataset) -> Result<Table> {
-    let header = format!("{},{}", dataset.feature_names.join(","), dataset.target_name);
-    let line = |j: usize| {
-        let values = dataset.features.col(j).iter().chain(dataset.targets.col(j).iter());
-        values.map(|value| format!("{value:?}")).collect::<Vec<_>>().join(",")
-    };
-    let lines: Vec<String> = std::iter::once(header).chain((0..dataset.features.ncols()).map(line)).collect();
-    Table::from_csv(&dataset.name, lines.join("\n").as_bytes(), &Kinds::new())
-        .with_context(|| format!("data set {} cannot be made a table", dataset.name))
-}
-
-fn encode(table: &Table, targets: &[String], options: &EncodingOptions) -> Result<Encoding> {
-    let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
-    Encoding::fit(table, &targets, options).map_err(|error| match error {
-        bayespc_data::Error::MissingValue { .. } => {
-            anyhow::Error::new(error).context("a value is missing; --impute fills in features")
-        }
-        _ => error.into(),
-    })
-}
-
-fn column_names(table: &Table) -> String {
+/// The names of all columns.
+pub fn column_names(table: &Table) -> String {
     table.columns().iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ")
 }

@@ -17,6 +17,7 @@ use bayespc::network::Layer;
 use clap::Args;
 use serde_json::{Value, json};
 
+use crate::columns::understood;
 use crate::fit::DATA_NOTE;
 use crate::output::{print, print_json, two_columns};
 use crate::predict::{encoding_of, read_model, target_names};
@@ -51,10 +52,17 @@ pub fn run(args: &InspectArgs) -> Result<()> {
     let features = encoding.as_ref().map_or_else(Vec::new, bayespc_data::Encoding::feature_names);
     let members = model.members().iter().map(layers).collect::<Result<Vec<_>>>()?;
     let noise = output_noise(&model)?;
+    let columns = encoding.map_or_else(Vec::new, |encoding| encoding.columns);
     if args.json {
-        return print_json(&to_json(&model, &members, noise.as_deref(), &features, &targets));
+        let mut result = to_json(&model, &members, noise.as_deref(), &features, &targets);
+        result["columns"] = json!(columns);
+        return print_json(&result);
     }
-    print(&to_text(&model, &members, noise.as_deref(), &features, &targets)?)
+    let mut text = to_text(&model, &members, noise.as_deref(), &features, &targets)?;
+    if !columns.is_empty() {
+        text = format!("{text}\n\n{}", understood(&columns));
+    }
+    print(&text)
 }
 
 fn layers(member: &Member) -> Result<Vec<LayerFacts>> {

@@ -5,8 +5,10 @@
 //!
 //! A library only so that the benchmark measures the very code that runs here; its interface is no promise.
 
+pub mod columns;
 mod completions;
 mod data;
+mod doubts;
 mod evaluate;
 pub mod failure;
 mod fit;
@@ -21,6 +23,8 @@ pub mod progress;
 mod reproduce;
 mod scores;
 pub mod settings;
+mod sink;
+mod source;
 pub mod stream;
 mod threads;
 
@@ -63,7 +67,9 @@ enum Command {
 
 /// Run the command as the process was started.
 pub fn main() -> ExitCode {
-    let command = Cli::parse().command;
+    let command = Cli::try_parse()
+        .unwrap_or_else(|error| failure::with_suggestion(error, Cli::command()).exit())
+        .command;
     if let Err(error) = interrupt::listen() {
         output::note(&format!("warning: cannot listen for Ctrl-C, which ends the command at once: {error}"));
     }

@@ -1,21 +1,25 @@
 //! `bayespc predict`: a table of predictions, with their uncertainty, for the rows of another table.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use bayespc::network::CovarianceRule;
 use bayespc::prediction::Method;
 use bayespc::{Model, Task};
-use bayespc_data::{Encoding, RowBatches, TargetColumns, Warning, catalogue};
+use bayespc_data::{Column, Encoding, Keep, ReadOptions, RowBatches, TargetColumns, Warning, catalogue};
 use clap::{Args, ValueEnum};
-use faer::MatRef;
+use faer::{Mat, MatRef};
 
-use crate::failure::usage;
+use crate::failure::{did_you_mean, usage};
 use crate::fit::ENCODING_NOTE;
 use crate::input;
 use crate::output::{Files, note};
+use crate::sink::Sink;
 use crate::{interrupt, threads};
+
+/// What `--keep` calls all columns.
+const ALL: &str = "all";
 
 /// Rows predicted at a time: few enough for memory, many enough for speed.
 const BATCH: usize = 4096;
@@ -24,20 +28,32 @@ const BATCH: usize = 4096;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   bayespc predict rent.safetensors new-flats.csv --out predictions.csv
+  bayespc predict rent.safetensors new-flats.csv --keep id --keep city --out predictions.parquet
   bayespc predict rent.safetensors new-flats.csv --coverage 0.5 --method monte-carlo --draws 100
+  gunzip -c new.csv.gz | bayespc predict rent.safetensors - --keep all
 
-Columns are found by name, in any order; the target may be missing. For values the result has the columns
-mean, std, aleatoric_std (noise), epistemic_std (what more data would take away), lower and upper (the central
-interval of --coverage), with the target's name in front if there are several; for classes it has the class
-and one probability column per class.")]
+Columns are found by name, in any order, and read as they were written when the model was fitted; the target may
+be missing. For values the result has the columns mean, std, aleatoric_std (noise), epistemic_std (what more data
+would take away), lower and upper (the central interval of --coverage), with the target's name in front if there
+are several; for classes it has the class and one probability column per class. Rows come in the order of the
+table, one for each; --keep puts columns of the table before them.")]
 pub struct PredictArgs {
     /// Model that `bayespc fit` wrote
     model: PathBuf,
-    /// A CSV or Parquet file with a header, or a data set's name
+    /// A table as `bayespc fit` reads it, `-` for standard input, or a data set's name
     data: String,
-    /// CSV file to write; standard output if not given
+    /// File to write, as Parquet if its name ends so, else as CSV; standard output if not given
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Column of the table to put before the predictions; may be repeated, and `all` are all
+    #[arg(long, value_name = "COL")]
+    keep: Vec<String>,
+    /// Significant digits of predictions in CSV, 1 to 17; Parquet has them all
+    #[arg(long, value_name = "N", default_value_t = 6)]
+    digits: usize,
+    /// Sheet of a workbook; the first if not given
+    #[arg(long, value_name = "NAME")]
+    sheet: Option<String>,
     /// Probability that a value lies between lower and upper
     #[arg(long, value_name = "P", default_value_t = 0.9)]
     coverage: f64,
@@ -48,7 +64,7 @@ pub struct PredictArgs {
     #[arg(long, value_name = "N", default_value_t = 20)]
     draws: usize,
     /// Seed of the draws
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     seed: u64,
     /// Folder to look for named data sets in
     #[arg(long = "data", value_name = "DIR")]
@@ -102,6 +118,9 @@ pub fn run(args: &PredictArgs) -> Result<()> {
     if args.draws == 0 {
         return Err(usage("--draws 0: give at least 1"));
     }
+    if !(1..=17).contains(&args.digits) {
+        return Err(usage(format!("--digits {}: a number has 1 to 17 of them", args.digits)));
+    }
     let mut files = Files::default();
     files.reads("the model", &args.model);
     input::note_files(&mut files, &args.data, args.folder.as_deref());
@@ -116,53 +135,56 @@ pub fn run(args: &PredictArgs) -> Result<()> {
     };
     // Targets, if there are any, are not looked at: a table to predict may have them half filled in.
     encoding.target = None;
-    if let Some(out) = out {
-        let written = out.path().display().to_string();
-        let mut draft = out.draft()?;
-        write_predictions(args, &encoding, &table, &mut draft)?;
-        draft.finish()?;
-        note(&format!("predictions written to {written}"));
-        return Ok(());
-    }
-    let mut out = io::stdout().lock();
-    write_predictions(args, &encoding, &table, &mut out)?;
-    Ok(out.flush()?)
+    let Some(out) = out else {
+        let mut sink = Sink::csv(io::stdout().lock(), args.digits);
+        write_predictions(args, &encoding, &table, &mut sink)?;
+        return sink.finish();
+    };
+    let written = out.path().to_owned();
+    let mut draft = out.draft()?;
+    let mut sink = Sink::new(&mut draft, &written, args.digits);
+    write_predictions(args, &encoding, &table, &mut sink)?;
+    sink.finish()?;
+    draft.finish()?;
+    note(&format!("predictions written to {}", written.display()));
+    Ok(())
 }
 
 fn write_predictions(
     args: &PredictArgs,
     encoding: &Encoding,
     table: &PredictionTable<'_>,
-    out: &mut dyn Write,
+    sink: &mut Sink<'_>,
 ) -> Result<()> {
     let mut warnings = Warnings::default();
-    let mut header = Some(table.header());
-    let mut put = |features: MatRef<'_, f64>| -> Result<()> {
-        interrupt::check()?;
-        let rows = table.rows(features)?;
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        if let Some(header) = header.take() {
-            writer.write_record(&header)?;
-        }
-        for row in &rows {
-            writer.write_record(row)?;
-        }
-        let text = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
-        Ok(out.write_all(&text)?)
+    let keep = match &args.keep[..] {
+        [] => Keep::Nothing,
+        names if names.iter().any(|name| name == ALL) => Keep::All,
+        names => Keep::Columns(names.to_vec()),
     };
+    let mut put = |kept: Vec<Column>, features: MatRef<'_, f64>| -> Result<()> {
+        interrupt::check()?;
+        sink.write(kept, table.columns(features)?)
+    };
+    let path = Path::new(&args.data);
     let is_name = catalogue().iter().any(|info| info.name == args.data);
-    if is_name || !Path::new(&args.data).is_file() {
-        let source = input::load(&args.data, args.folder.as_deref())?;
-        let encoded = encoding.transform(&source.table)?;
+    if is_name || args.data != input::STANDARD_INPUT && (path.is_dir() || !path.exists()) {
+        let source = input::load(&args.data, args.folder.as_deref(), &ReadOptions::default())?;
+        let encoded = encoding.transform(&source.table).map_err(|error| lacking(error, args))?;
         warnings.add(encoded.warnings);
-        put(encoded.features.as_ref())?;
+        let kept = keep.of(&source.table).map_err(|error| lacking(error, args))?;
+        put(kept, encoded.features.as_ref())?;
     } else {
         let mut n_rows = 0;
-        for batch in RowBatches::open(Path::new(&args.data), encoding, BATCH)? {
-            let batch = batch?;
+        let batches = RowBatches::open_sheet(path, args.sheet.as_deref(), encoding, BATCH)?;
+        for batch in batches.keeping(&keep) {
+            let batch = batch.map_err(|error| lacking(error, args))?;
+            if n_rows == 0 {
+                batch.remarks.iter().for_each(|remark| note(&format!("note: {remark}")));
+            }
             n_rows += batch.features.ncols();
             warnings.add(batch.warnings);
-            put(batch.features.as_ref())?;
+            put(batch.kept, batch.features.as_ref())?;
         }
         if n_rows == 0 {
             bail!("{} has a header but no rows", args.data);
@@ -172,12 +194,27 @@ fn write_predictions(
     Ok(())
 }
 
+/// A column that the table lacks: which one may be meant, and who wants it.
+fn lacking(error: bayespc_data::Error, args: &PredictArgs) -> anyhow::Error {
+    let bayespc_data::Error::MissingColumn { file, column, present } = &error else { return error.into() };
+    let meant = did_you_mean(column, present.iter().map(String::as_str));
+    let listed = present.join(", ");
+    if args.keep.contains(column) {
+        return usage(format!("--keep {column}: {file} has no such column{meant} (columns: {listed})"));
+    }
+    anyhow::anyhow!(
+        "{file} has no column `{column}`, which the model needs{meant} (its columns: {listed}; `bayespc inspect {}` lists what the model needs)",
+        args.model.display()
+    )
+}
+
 /// What was bridged over, summed over batches.
 #[derive(Default)]
-struct Warnings(Vec<Warning>);
+pub struct Warnings(Vec<Warning>);
 
 impl Warnings {
-    fn add(&mut self, warnings: Vec<Warning>) {
+    /// Count more.
+    pub fn add(&mut self, warnings: Vec<Warning>) {
         for warning in warnings {
             let slot = self.0.iter_mut().find(|known| same_kind(known, &warning));
             match (slot, warning) {
@@ -190,7 +227,8 @@ impl Warnings {
         }
     }
 
-    fn tell(&self) {
+    /// Say all of them.
+    pub fn tell(&self) {
         for warning in &self.0 {
             note(&format!("warning: {warning}"));
         }
@@ -219,13 +257,13 @@ impl MethodArg {
 /// Names of target columns, or of classes.
 pub fn target_names(encoding: &Encoding, model: &Model) -> Vec<String> {
     match &encoding.target {
-        Some(TargetColumns::Regression { columns }) => columns.clone(),
+        Some(TargetColumns::Regression { columns, .. }) => columns.clone(),
         Some(TargetColumns::Classification { classes, .. }) => classes.clone(),
         None => (0..model.n_targets()).map(|k| k.to_string()).collect(),
     }
 }
 
-/// Predictions as rows of text.
+/// Predictions as columns.
 struct PredictionTable<'a> {
     model: &'a Model,
     names: Vec<String>,
@@ -234,52 +272,44 @@ struct PredictionTable<'a> {
 }
 
 impl PredictionTable<'_> {
-    fn header(&self) -> Vec<String> {
-        if matches!(self.model.task(), Task::Classification { .. }) {
-            let probabilities = self.names.iter().map(|class| format!("probability_{class}"));
-            return std::iter::once("class".to_owned()).chain(probabilities).collect();
-        }
-        let quantities = ["mean", "std", "aleatoric_std", "epistemic_std", "lower", "upper"];
-        let several = self.names.len() > 1;
-        let column = |name: &str, quantity: &str| {
-            if several { format!("{name}_{quantity}") } else { quantity.to_owned() }
-        };
-        self.names.iter().flat_map(|name| quantities.map(|quantity| column(name, quantity))).collect()
-    }
-
-    fn rows(&self, features: MatRef<'_, f64>) -> Result<Vec<Vec<String>>> {
-        let n = features.ncols();
-        // Shortest text that reads back as the same number.
-        let text = |value: f64| format!("{value:?}");
+    fn columns(&self, features: MatRef<'_, f64>) -> Result<Vec<Column>> {
+        let row = |matrix: &Mat<f64>, k: usize| (0..matrix.ncols()).map(|j| matrix[(k, j)]).collect();
         if matches!(self.model.task(), Task::Classification { .. }) {
             let probabilities = self.model.predict_probabilities_by(features, self.method)?;
-            let row = |j: usize| {
-                let column: Vec<f64> = probabilities.col(j).iter().copied().collect();
-                let best =
-                    (1..column.len()).fold(0, |best, k| if column[k] > column[best] { k } else { best });
-                std::iter::once(self.names[best].clone()).chain(column.into_iter().map(text)).collect()
+            let best = |j: usize| {
+                let likelier = |best: usize, k: usize| {
+                    if probabilities[(k, j)] > probabilities[(best, j)] { k } else { best }
+                };
+                Some(self.names[(1..probabilities.nrows()).fold(0, likelier)].as_str())
             };
-            return Ok((0..n).map(row).collect());
+            let classes = Column::texts("class", (0..features.ncols()).map(best).collect());
+            let each = self.names.iter().enumerate();
+            let probability = |(k, class): (usize, &String)| {
+                Column::numbers(format!("probability_{class}"), row(&probabilities, k))
+            };
+            return Ok(std::iter::once(classes).chain(each.map(probability)).collect());
         }
         let predictive = self.model.predict_by(features, self.method)?;
         let (lower, upper) = predictive.interval(self.coverage)?;
-        let (mean, std) = (predictive.mean(), predictive.std());
-        let (aleatoric, epistemic) = (predictive.aleatoric_variance(), predictive.epistemic_variance());
-        let row = |j: usize| {
-            (0..mean.nrows())
-                .flat_map(|k| {
-                    [
-                        mean[(k, j)],
-                        std[(k, j)],
-                        aleatoric[(k, j)].sqrt(),
-                        epistemic[(k, j)].sqrt(),
-                        lower[(k, j)],
-                        upper[(k, j)],
-                    ]
-                    .map(text)
-                })
-                .collect()
+        let roots = |variance: Mat<f64>| {
+            Mat::from_fn(variance.nrows(), variance.ncols(), |k, j| variance[(k, j)].sqrt())
         };
-        Ok((0..n).map(row).collect())
+        let quantities = [
+            ("mean", predictive.mean()),
+            ("std", predictive.std()),
+            ("aleatoric_std", roots(predictive.aleatoric_variance())),
+            ("epistemic_std", roots(predictive.epistemic_variance())),
+            ("lower", lower),
+            ("upper", upper),
+        ];
+        let several = self.names.len() > 1;
+        let mut columns = Vec::new();
+        for (k, name) in self.names.iter().enumerate() {
+            for (quantity, values) in &quantities {
+                let title = if several { format!("{name}_{quantity}") } else { (*quantity).to_owned() };
+                columns.push(Column::numbers(title, row(values, k)));
+            }
+        }
+        Ok(columns)
     }
 }

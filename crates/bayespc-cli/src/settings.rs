@@ -26,7 +26,7 @@ pub struct SettingsArgs {
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Seed of initial weights, shuffles and the hold-out
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
     /// Whether each network's codes, prior, activation, noise and width are chosen by held-out density, but for those that
     /// were set; `--set search.folds=3` and the like say how

@@ -89,19 +89,22 @@ pub enum Error {
         problem: FormatError,
     },
     /// A table without a single byte or row of header.
-    #[error("{file} is empty")]
+    #[error("{file} is empty: the first line of a table names its columns")]
     EmptyFile {
         /// Which file.
         file: String,
     },
     /// A table that ends after its header.
-    #[error("{file} has a header but no rows")]
+    #[error("{file} has a header but no rows: is the header the only line?")]
     NoRows {
         /// Which file.
         file: String,
     },
     /// A row has more or fewer cells than the header.
-    #[error("{file}, row {row} (header not counted) has {found} cells, the header has {expected}")]
+    #[error(
+        "{file}, row {row} (header not counted) has {found} cells, the header has {expected}: {hint}",
+        hint = if found > expected { "put quotes (\") around a cell that contains the delimiter" } else { "is the end of the row missing, or a title above the header?" }
+    )]
     RaggedRow {
         /// Which file.
         file: String,
@@ -113,16 +116,28 @@ pub enum Error {
         expected: usize,
     },
     /// Two columns have the same name.
-    #[error("{file} has two columns called `{column}`")]
+    #[error("{file} has two columns called `{column}`: give one of them another name")]
     DuplicateColumn {
         /// Which file.
         file: String,
         /// The name.
         column: String,
     },
+    /// Columns of a table have different lengths.
+    #[error("{file}, column `{column}` has {found} cells, others have {expected}")]
+    ColumnLength {
+        /// Which table.
+        file: String,
+        /// Which column.
+        column: String,
+        /// Cells in this column.
+        found: usize,
+        /// Cells in the first.
+        expected: usize,
+    },
     /// A column has no name.
     #[error(
-        "{file}, column {position} has no name (a row number written by pandas? write the file with `index=False`)"
+        "{file}, column {position} has no name: give it one (a row number written by pandas? write the file with `index=False`; a title above the header? take it out)"
     )]
     UnnamedColumn {
         /// Which file.
@@ -130,23 +145,46 @@ pub enum Error {
         /// Column, from 1.
         position: usize,
     },
-    /// A cell is not UTF-8 text.
-    #[error("{file}, {place} is not UTF-8 text: save the file as UTF-8", place = place(*.row, *.column))]
+    /// A text file has letters in UTF-8, and bytes that are not.
+    #[error("{file}, line {line} is damaged: the file is UTF-8 text up to there; save it again as UTF-8")]
     NotUtf8 {
+        /// Which file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+    },
+    /// A quoted cell does not end.
+    #[error(
+        "{file}, {place}: a cell begins with a quote (\") that is never closed: add the second one, or take out the first",
+        place = if *.row == 0 { "header".to_owned() } else { format!("row {row} (header not counted)") }
+    )]
+    OpenQuote {
         /// Which file.
         file: String,
         /// Data row, from 1; 0 is the header.
         row: usize,
-        /// Column, from 1.
-        column: usize,
     },
-    /// The CSV syntax is broken.
-    #[error("{file}: {source}")]
-    Csv {
+    /// A line is not a JSON object.
+    #[error(
+        "{file}, row {row} is not an object in JSON ({source}): JSON lines have one for each row, on a line of its own"
+    )]
+    Json {
         /// Which file.
         file: String,
+        /// Which row, from 1.
+        row: usize,
         /// What the parser said.
-        source: csv::Error,
+        source: serde_json::Error,
+    },
+    /// A workbook lacks a sheet.
+    #[error("{file} has no sheet `{sheet}` (its sheets: {present})")]
+    NoSheet {
+        /// Which file.
+        file: String,
+        /// The sheet asked for.
+        sheet: String,
+        /// The sheets there are, comma-separated.
+        present: String,
     },
     /// The Parquet file is broken.
     #[error("{file}: {source}")]
@@ -157,15 +195,15 @@ pub enum Error {
         source: parquet::errors::ParquetError,
     },
     /// The file name tells no known format.
-    #[error("{file}: the name must end in .csv, .tsv, .txt or .parquet")]
+    #[error(
+        "{file}: the name must end in .csv, .tsv, .txt, .jsonl, .ndjson, .parquet, .xlsx, .xls or .ods, perhaps with .gz or .zst behind; `-` reads standard input"
+    )]
     UnknownFormat {
         /// Which file.
         file: String,
     },
     /// A column holds dates, bytes or nested values.
-    #[error(
-        "{file}, column `{column}` has type {kind}, which is neither number, text nor boolean: convert or ignore it"
-    )]
+    #[error("{file}, column `{column}` has type {kind}, which cannot be used: convert it, or leave it out")]
     UnsupportedColumn {
         /// Which file.
         file: String,
@@ -175,18 +213,18 @@ pub enum Error {
         kind: String,
     },
     /// A column that is needed is not there.
-    #[error("{file} has no column `{column}` (its columns: {present})")]
+    #[error("{file} has no column `{column}` (its columns: {})", .present.join(", "))]
     MissingColumn {
         /// Which file.
         file: String,
         /// The name.
         column: String,
-        /// The names there are, comma-separated.
-        present: String,
+        /// The names there are.
+        present: Vec<String>,
     },
     /// A cell is empty or marked as missing.
     #[error(
-        "{file}, row {row} (header not counted), column `{column}`: the value is missing (fill it in, or ask for imputation, which never applies to a target)"
+        "{file}, row {row} (header not counted), column `{column}`: the value is missing (fill it in, or let missing cells be encoded: `--missing encode`, in Python `missing=\"encode\"`)"
     )]
     MissingValue {
         /// Which file.
@@ -196,8 +234,28 @@ pub enum Error {
         /// Which column.
         column: String,
     },
+    /// A row has no target.
+    #[error(
+        "{file}, row {row} (header not counted), target column `{column}`: the value is missing: fill it in or leave the row out"
+    )]
+    MissingTarget {
+        /// Which file.
+        file: String,
+        /// Data row, from 1.
+        row: usize,
+        /// Which column.
+        column: String,
+    },
+    /// No row can be learned from.
+    #[error("{file} has no row to learn from: {left_out}")]
+    NoLearnableRows {
+        /// Which file.
+        file: String,
+        /// How many rows were left out and why.
+        left_out: String,
+    },
     /// A column has no value at all.
-    #[error("{file}, column `{column}` has no values: fill it in or ignore it")]
+    #[error("{file}, target column `{column}` has no values: fill it in or choose another target")]
     AllMissing {
         /// Which file.
         file: String,
@@ -205,7 +263,9 @@ pub enum Error {
         column: String,
     },
     /// A cell is ±∞ or too large for a double.
-    #[error("{file}, row {row} (header not counted), column `{column}`: {value} is not finite")]
+    #[error(
+        "{file}, row {row} (header not counted), column `{column}`: {value} is not finite: correct it or leave the cell empty"
+    )]
     NotFinite {
         /// Which file.
         file: String,
@@ -217,7 +277,9 @@ pub enum Error {
         value: f64,
     },
     /// A cell should be of another type.
-    #[error("{file}, row {row} (header not counted), column `{column}`: `{value}` is not a {expected}")]
+    #[error(
+        "{file}, row {row} (header not counted), column `{column}`: `{value}` is not a {expected}: correct it or leave the cell empty"
+    )]
     WrongType {
         /// Which file.
         file: String,
@@ -227,12 +289,13 @@ pub enum Error {
         column: String,
         /// The culprit.
         value: String,
-        /// `number` or `boolean`.
+        /// `number`, `boolean`, `date` or `time of day`.
         expected: &'static str,
     },
-    /// Nearly all cells of a column are numbers, but not this one.
+    /// Nearly all cells of a column are numbers or dates, but not this one.
     #[error(
-        "{file}, row {row} (header not counted), column `{column}`: `{value}` is not a number, but nearly all other cells are: a typing error? (correct it, or declare the column as text)"
+        "{file}, row {row} (header not counted), column `{column}`: {odd} (correct it or leave the cell empty; if it is meant, give --column \"{column}=category\", in Python columns={{\"{column}\": \"category\"}})",
+        odd = odd_cell(*.row, .value, .expected)
     )]
     NearlyNumeric {
         /// Which file.
@@ -243,29 +306,22 @@ pub enum Error {
         column: String,
         /// The culprit.
         value: String,
-    },
-    /// A text column has too many different values for one-hot coding.
-    #[error(
-        "{file}, column `{column}` has {found} different texts, more than {limit}: an identifier? ignore it, or raise `max_categories`"
-    )]
-    TooManyCategories {
-        /// Which file.
-        file: String,
-        /// Which column.
-        column: String,
-        /// How many.
-        found: usize,
-        /// How many are allowed.
-        limit: usize,
+        /// What the others are.
+        expected: &'static str,
     },
     /// No column is left as a feature.
-    #[error("{file} has no feature column besides its targets and ignored columns")]
+    #[error(
+        "{file} has no column to learn from{}: say what one of them is, such as `--column NAME=category`, in Python `columns={{\"NAME\": \"category\"}}`",
+        if columns.is_empty() { String::new() } else { format!(" ({columns})") }
+    )]
     NoFeatures {
         /// Which file.
         file: String,
+        /// The columns that were left out and what they were taken for.
+        columns: String,
     },
     /// A classification target with a single class.
-    #[error("{file}, target column `{column}` has only one class, `{class}`")]
+    #[error("{file}, target column `{column}` has only one class, `{class}`: there is nothing to tell apart")]
     OneClass {
         /// Which file.
         file: String,
@@ -273,6 +329,22 @@ pub enum Error {
         column: String,
         /// The class.
         class: String,
+    },
+    /// A text target that is hardly a class.
+    #[error(
+        "{file}, target column `{column}` has {found} different texts in {rows} rows, such as `{examples}`: too many for classes. Numbers must be written alike in every row; if classes are meant, give `--task classification`"
+    )]
+    TooManyClasses {
+        /// Which file.
+        file: String,
+        /// Which column.
+        column: String,
+        /// Number of different texts.
+        found: usize,
+        /// Number of rows.
+        rows: usize,
+        /// Some of them.
+        examples: String,
     },
     /// A class that was not there when the encoding was fitted.
     #[error("{file}, row {row} (header not counted), target column `{column}`: unknown class `{class}`")]
@@ -402,6 +474,9 @@ pub enum FormatError {
     Gzip(std::io::Error),
 }
 
+/// What a number in another unit is not.
+pub(crate) const OTHER_UNIT: &str = "number of the same unit";
+
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -410,13 +485,21 @@ impl Error {
     pub(crate) fn io(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
         move |source| Self::Io { path: path.to_owned(), source }
     }
+
+    /// The same where the rows of a part of a file come after `n` others.
+    pub(crate) fn rows_later(mut self, n: usize) -> Self {
+        if let Self::RaggedRow { row, .. } | Self::OpenQuote { row, .. } = &mut self {
+            *row += n;
+        }
+        self
+    }
 }
 
-/// A cell in words; row 0 is the header.
-fn place(row: usize, column: usize) -> String {
-    if row == 0 {
-        format!("header, column {column}")
-    } else {
-        format!("row {row} (header not counted), column {column}")
+/// What is odd about a cell.
+fn odd_cell(row: usize, value: &str, expected: &str) -> String {
+    if expected == OTHER_UNIT {
+        return format!("`{value}` is not in the unit of other cells: write all of them in one");
     }
+    let guess = if row == 1 { "a typing error, or a second line of header?" } else { "a typing error?" };
+    format!("`{value}` is not a {expected}, but nearly all other cells are: {guess}")
 }

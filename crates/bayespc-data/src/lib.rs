@@ -7,7 +7,7 @@
 //! * [`load_uci`], [`load_mnist`]: public data from a folder, the user's cache or the network
 //!   ([`DataSource`]), checked against pinned SHA-256 sums; [`catalogue`] lists origin and licence.
 //! * [`standard_splits`], [`parse_splits`], [`k_folds`]: which rows to learn from.
-//! * [`Table`], [`Encoding`]: a CSV or Parquet file, and how its columns become matrices, in training
+//! * [`Table`], [`Encoding`]: a CSV, JSON, Parquet or workbook file, and how its columns become matrices, in training
 //!   and later in prediction; [`RowBatches`] for files that do not fit into memory.
 //!
 //! ```
@@ -41,15 +41,21 @@ pub mod synthetic;
 mod table;
 mod uci;
 
-pub use batches::{Batch, RowBatches};
+pub use batches::{Batch, Keep, RowBatches, RowSource};
 pub use catalogue::{DatasetInfo, catalogue};
 pub use encoding::{
-    Coding, Encoded, Encoding, EncodingOptions, FeatureColumn, Missing, TargetColumns, Targets, Task, Warning,
+    BoolCoding, CategoryCoding, Coding, ColumnChoice, ColumnSummary, Encoded, Encoding, EncodingOptions,
+    FeatureColumn, HashCoding, Learnable, Missing, NumberCoding, TargetColumns, Targets, Task, TimeCoding,
+    Understood, UnknownChoice, Warning, columns_table,
 };
 pub use error::{DownloadError, Error, FormatError, Result};
 pub use fetch::Progress;
 pub use mnist::{MNIST_CITATION, Mnist, load_mnist, locate_mnist};
 pub use source::{DATA_FOLDER_VARIABLE, DataSource, Location};
 pub use splits::{Split, k_folds, parse_splits, standard_splits};
-pub use table::{Column, Kind, Kinds, Suspect, Table, Values};
+pub use table::{
+    Civil, Column, Currency, DateOrder, DateSeparator, Decimal, Group, Kind, Kinds, NumberFormat,
+    ParquetWriter, ReadOptions, Remark, Suspect, Table, Texts, TimeFormat, Unit, UnknownKind, Values, Wish,
+    Wishes,
+};
 pub use uci::{Dataset, builtin, load_uci, locate_uci};

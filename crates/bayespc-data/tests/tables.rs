@@ -34,6 +34,15 @@ fn fit(text: &str, targets: &[&str]) -> Result<Encoding, Error> {
     Encoding::fit(&table(text), targets, &EncodingOptions::default())
 }
 
+/// Cells as text, since NaN equals nothing.
+fn cells(values: &Values, n: usize) -> Vec<Option<String>> {
+    (0..n).map(|i| values.text(i).map(Into::into)).collect()
+}
+
+fn numbers(values: &[f64]) -> Vec<Option<String>> {
+    cells(&Values::Number(values.to_vec()), values.len())
+}
+
 fn column(matrix: &faer::Mat<f64>, j: usize) -> Vec<f64> {
     matrix.col(j).iter().copied().collect()
 }
@@ -81,7 +90,7 @@ fn an_encoding_survives_serialisation() {
         assert_eq!(serde_json::from_str::<Encoding>(&text).unwrap(), encoding);
     }
     let options: EncodingOptions = serde_json::from_str(r#"{"missing": "impute"}"#).unwrap();
-    assert_eq!(options, EncodingOptions { missing: Missing::Impute, ..EncodingOptions::default() });
+    assert_eq!(options, EncodingOptions { missing: Missing::Encode, ..EncodingOptions::default() });
     assert!(serde_json::from_str::<EncodingOptions>(r#"{"mising": "impute"}"#).is_err());
 }
 
@@ -122,34 +131,14 @@ fn several_numbers_may_be_regressed_on_together() {
 fn a_missing_value_is_named_by_file_row_and_column() {
     for marker in ["", "NA", "n/a", "NaN", "null", "?", "  "] {
         let text = format!("a,b\n1,x\n{marker},y\n3,x\n");
-        let error = fit(&text, &[]).unwrap_err();
+        let options = EncodingOptions { missing: Missing::Error, ..EncodingOptions::default() };
+        let error = Encoding::fit(&table(&text), &[], &options).unwrap_err();
         assert!(
             matches!(&error, Error::MissingValue { file, row: 2, column } if file == "t.csv" && column == "a")
         );
         assert!(error.to_string().contains("t.csv, row 2 (header not counted), column `a`"), "{error}");
-        let error = fit("a,b\n1,x\n3,y\n", &[]).unwrap().transform(&table(&text)).unwrap_err();
-        assert!(matches!(error, Error::MissingValue { row: 2, .. }), "{error}");
+        assert_eq!(fit(&text, &[]).unwrap().feature_names()[1], "a=(missing)");
     }
-}
-
-#[test]
-fn missing_values_are_imputed_on_request_from_the_training_table() {
-    let train = table("a,b,c\n1,x,true\n,,\n5,y,false\n3,y,false\n");
-    let options = EncodingOptions { missing: Missing::Impute, ..EncodingOptions::default() };
-    let encoding = Encoding::fit(&train, &[], &options).unwrap();
-    let encoded = encoding.transform(&train).unwrap();
-    assert_eq!(column(&encoded.features, 1), [3.0, 0.0, 1.0, 0.0]);
-    assert_eq!(encoded.warnings.len(), 3);
-    assert_eq!(encoded.warnings[0], Warning::Imputed { column: "a".into(), count: 1 });
-    let all_missing = table("a,b,c\n,,\n");
-    assert_eq!(column(&encoding.transform(&all_missing).unwrap().features, 0), [3.0, 0.0, 1.0, 0.0]);
-}
-
-#[test]
-fn a_missing_target_is_an_error_even_when_imputing() {
-    let options = EncodingOptions { missing: Missing::Impute, ..EncodingOptions::default() };
-    let error = Encoding::fit(&table("a,y\n1,2\n2,\n"), &["y"], &options).unwrap_err();
-    assert!(matches!(&error, Error::MissingValue { row: 2, column, .. } if column == "y"), "{error}");
 }
 
 #[test]
@@ -173,19 +162,24 @@ fn column_names_must_be_there_and_differ() {
 }
 
 #[test]
-fn bytes_that_are_not_utf8_are_named() {
-    assert!(matches!(read_error(b"a,b\n1,2\n3,\xfc\n"), Error::NotUtf8 { row: 2, column: 2, .. }));
-    let error = read_error(b"a,\xfc\n1,2\n");
-    assert!(error.to_string().contains("header, column 2"), "{error}");
+fn latin_1_and_utf_16_are_read_with_a_word_and_damage_is_named() {
+    let plain = table("a,größe\n1,ü\n");
+    for bytes in
+        [&b"a,gr\xF6\xDFe\n1,\xFC\n"[..], b"\xFF\xFEa\0,\0g\0r\0\xF6\0\xDF\0e\0\n\0\x31\0,\0\xFC\0\n\0"]
+    {
+        let read = Table::from_csv("t.csv", bytes, &Kinds::new()).unwrap();
+        assert_eq!(read.columns(), plain.columns());
+        assert!(read.remarks()[0].to_string().starts_with("t.csv is not UTF-8"), "{:?}", read.remarks());
+    }
+    let error =
+        read_error("a,ü\n1,2\n".as_bytes().iter().chain(b"\xFC,3\n").copied().collect::<Vec<_>>().as_slice());
+    assert!(matches!(error, Error::NotUtf8 { line: 3, .. }), "{error}");
 }
 
 #[test]
-fn a_column_without_values_is_an_error_unless_ignored() {
-    let text = "a,b,y\n1,,2\n2,NA,3\n";
-    assert!(matches!(fit(text, &["y"]), Err(Error::AllMissing { column, .. }) if column == "b"));
-    let options = EncodingOptions { ignore: vec!["b".into()], ..EncodingOptions::default() };
-    assert_eq!(Encoding::fit(&table(text), &["y"], &options).unwrap().feature_names(), ["a"]);
-    assert!(matches!(fit("a,y\n1,\n2,\n", &["y"]), Err(Error::AllMissing { column, .. }) if column == "y"));
+fn a_quote_that_is_never_closed_is_named() {
+    assert!(matches!(read_error(b"a,b\n1,2\n3,\"x\n5,6\n"), Error::OpenQuote { row: 2, .. }));
+    assert!(matches!(read_error(b"a,\"b\n1,2\n"), Error::OpenQuote { row: 0, .. }));
 }
 
 #[test]
@@ -220,13 +214,6 @@ fn no_features_and_unknown_names_are_errors() {
         Err(Error::MissingColumn { .. })
     ));
     assert!(matches!(fit(FLATS, &[]).unwrap().targets(&table(FLATS)), Err(Error::NoTarget)));
-}
-
-#[test]
-fn an_identifier_is_not_one_hot_coded() {
-    let rows: String = (0..101).map(|i| format!("k{i},{i}\n")).collect();
-    let error = fit(&format!("id,y\n{rows}"), &["y"]).unwrap_err();
-    assert!(matches!(&error, Error::TooManyCategories { found: 101, limit: 100, .. }), "{error}");
 }
 
 /// Ten numbers and a text: 10/11 > 0.9. Nine numbers and a text: 9/10 is not.
@@ -273,7 +260,8 @@ fn byte_order_mark_quotes_semicolons_tabs_and_line_ends_are_understood() {
 fn selected_rows_keep_their_numbers_for_messages() {
     let selected = table("a,b\n1,x\n2,y\n,x\n").select_rows(&[2, 0]);
     assert_eq!(selected.n_rows(), 2);
-    let error = Encoding::fit(&selected, &[], &EncodingOptions::default()).unwrap_err();
+    let options = EncodingOptions { missing: Missing::Error, ..EncodingOptions::default() };
+    let error = Encoding::fit(&selected, &[], &options).unwrap_err();
     assert!(matches!(error, Error::MissingValue { row: 3, .. }), "{error}");
     let empty = selected.select_rows(&[]);
     assert!(matches!(Encoding::fit(&empty, &[], &EncodingOptions::default()), Err(Error::NoRows { .. })));
@@ -359,32 +347,28 @@ fn parquet_columns_have_their_own_kinds_in_every_compression() {
         let names: Vec<_> = table.columns().iter().map(|column| column.name.as_str()).collect();
         assert_eq!(names, ["size", "city", "lift", "price", "built", "debt"]);
         let values = |name: &str| table.column(name).unwrap().values.clone();
-        assert_eq!(values("size"), Values::Number(vec![Some(50.0), None, Some(40.0)]));
-        assert_eq!(
-            values("city"),
-            Values::Text(["Bern", "Aarau", "Bern"].map(|city| Some(city.into())).into())
-        );
+        assert_eq!(cells(&values("size"), 3), numbers(&[50.0, f64::NAN, 40.0]));
+        assert_eq!(values("city"), Values::Text(["Bern", "Aarau", "Bern"].into_iter().map(Some).collect()));
         assert_eq!(values("lift"), Values::Bool(vec![Some(true), Some(false), Some(true)]));
-        assert_eq!(values("price"), Values::Number(vec![Some(1.5), None, Some(1.0)]));
-        assert_eq!(values("debt"), Values::Number(vec![Some(-1.25); 3]));
-        assert!(matches!(values("built"), Values::Unsupported(_)));
+        assert_eq!(cells(&values("price"), 3), numbers(&[1.5, f64::NAN, 1.0]));
+        assert_eq!(cells(&values("debt"), 3), numbers(&[-1.25; 3]));
+        assert_eq!(cells(&values("built"), 3), vec![Some("1970-01-08".to_owned()); 3]);
     }
 }
 
 #[test]
-fn a_parquet_date_is_an_error_only_when_used_and_a_missing_cell_is_named() {
+fn a_missing_cell_of_a_parquet_file_is_named_where_that_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let table = Table::read(&write_parquet(&folder, Compression::SNAPPY)).unwrap();
-    let ignoring = |ignore: &[&str]| EncodingOptions {
+    let strict = |ignore: &[&str]| EncodingOptions {
+        missing: Missing::Error,
         ignore: ignore.iter().map(|&name| name.to_owned()).collect(),
         ..EncodingOptions::default()
     };
-    let error = Encoding::fit(&table, &["city"], &ignoring(&["size", "price"])).unwrap_err();
-    assert!(matches!(&error, Error::UnsupportedColumn { column, .. } if column == "built"), "{error}");
-    let error = Encoding::fit(&table, &["city"], &ignoring(&["built"])).unwrap_err();
+    let error = Encoding::fit(&table, &["city"], &strict(&["built"])).unwrap_err();
     assert!(matches!(&error, Error::MissingValue { row: 2, column, .. } if column == "size"), "{error}");
-    let encoding = Encoding::fit(&table, &["city"], &ignoring(&["built", "size", "price"])).unwrap();
-    assert_eq!(column(&encoding.transform(&table).unwrap().features, 1), [0.0, -1.25]);
+    let encoding = Encoding::fit(&table, &["city"], &strict(&["built", "size", "price"])).unwrap();
+    assert_eq!(column(&encoding.transform(&table).unwrap().features, 1), [0.0]);
 }
 
 #[test]
@@ -447,16 +431,13 @@ fn batches_put_together_are_the_whole_table() {
 fn parquet_batches_cross_row_groups() {
     let folder = tempfile::tempdir().unwrap();
     let path = write_parquet(&folder, Compression::SNAPPY);
-    let options = EncodingOptions {
-        missing: Missing::Impute,
-        ignore: vec!["built".into(), "debt".into()],
-        ..EncodingOptions::default()
-    };
+    let options =
+        EncodingOptions { ignore: vec!["built".into(), "debt".into()], ..EncodingOptions::default() };
     let encoding = Encoding::fit(&Table::read(&path).unwrap(), &["city"], &options).unwrap();
     let batches: Vec<_> = RowBatches::open(&path, &encoding, 2).unwrap().map(Result::unwrap).collect();
     let lengths: Vec<_> = batches.iter().map(|batch| batch.features.ncols()).collect();
     assert_eq!(lengths, [2, 1]);
-    assert_eq!(column(&batches[0].features, 1), [45.0, 0.0, 1.25]);
+    assert_eq!(column(&batches[0].features, 1), [45.0, 1.0, 0.0, 1.25, 1.0]);
     assert_eq!(batches[1].targets, Some(Targets::Classification(vec![1])));
 }
 
@@ -464,10 +445,13 @@ fn parquet_batches_cross_row_groups() {
 fn an_error_in_a_later_batch_names_the_row_of_the_file_and_ends_the_batches() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("numbers.csv");
-    std::fs::write(&path, "a,y\n1,1\n2,2\n3,3\n4,\n5,5\n").unwrap();
+    std::fs::write(&path, "a,y\n1,1\n2,2\n3,3\n4,\nx,5\n").unwrap();
     let encoding = fit("a,y\n1,1\n2,2\n", &["y"]).unwrap();
     let mut batches = RowBatches::open(&path, &encoding, 2).unwrap();
     assert!(batches.next().unwrap().is_ok());
-    assert!(matches!(batches.next(), Some(Err(Error::MissingValue { row: 4, .. }))));
+    // A row without a target is left out.
+    assert_eq!(batches.next().unwrap().unwrap().features.ncols(), 1);
+    assert_eq!(batches.left_out().without_target, 1);
+    assert!(matches!(batches.next(), Some(Err(Error::WrongType { row: 5, .. }))));
     assert!(batches.next().is_none());
 }

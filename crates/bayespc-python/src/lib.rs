@@ -15,6 +15,7 @@ mod network;
 mod pool;
 mod predictive;
 mod progress;
+mod tables;
 
 use pyo3::prelude::*;
 
@@ -33,4 +34,6 @@ mod _core {
     use super::pool::panic_for_tests;
     #[pymodule_export]
     use super::predictive::Predictive;
+    #[pymodule_export]
+    use super::tables::{Encoding, Table, columns_table};
 }

@@ -63,7 +63,7 @@ fn classes_have_their_own_scores_report_and_predictions() {
     }
     let page = String::from_utf8(sandbox.read("page.html")).unwrap();
     assert!(page.contains("Reliability") && page.contains("as red") && page.contains("Learning curve"));
-    let table = rows(&sandbox.ok("predict m.safetensors spots.csv"));
+    let table = rows(&sandbox.ok("predict m.safetensors spots.csv --digits 17"));
     assert_eq!(table[0], ["class", "probability_blue", "probability_red"]);
     assert_eq!(table.len(), 81);
     for row in &table[1..] {
@@ -81,7 +81,7 @@ fn classes_have_their_own_scores_report_and_predictions() {
 #[test]
 fn predictions_add_up_and_do_not_depend_on_the_order_of_columns() {
     let sandbox = fitted();
-    let table = rows(&sandbox.ok("predict rent.safetensors flats.csv"));
+    let table = rows(&sandbox.ok("predict rent.safetensors flats.csv --digits 17"));
     assert_eq!(table[0], ["mean", "std", "aleatoric_std", "epistemic_std", "lower", "upper"]);
     assert_eq!(table.len(), 61);
     for row in &table[1..] {
@@ -96,7 +96,7 @@ fn predictions_add_up_and_do_not_depend_on_the_order_of_columns() {
         text.push('\n');
     }
     sandbox.write("new.csv", text);
-    sandbox.ok("predict rent.safetensors new.csv --out p.csv");
+    sandbox.ok("predict rent.safetensors new.csv --digits 17 --out p.csv");
     assert_eq!(rows(&String::from_utf8(sandbox.read("p.csv")).unwrap()), table);
     // A wider interval contains a narrower one.
     let narrow = rows(&sandbox.ok("predict rent.safetensors flats.csv --coverage 0.5"));
@@ -138,15 +138,6 @@ fn unseen_words_are_bridged_over_with_a_warning() {
     assert_eq!(run.code, 0);
     assert!(run.stderr.starts_with("warning: ") && run.stderr.contains("`Zug`"), "{}", run.stderr);
     assert_eq!(rows(&run.stdout).len(), 2);
-}
-
-#[test]
-fn missing_features_are_filled_in_if_asked() {
-    let sandbox = Sandbox::new();
-    sandbox.write("gaps.csv", flats(60).replacen("0,0,Aarau", "0,,Aarau", 1));
-    let run = sandbox.run(&format!("fit gaps.csv --target rent --impute --test-fraction 0 {QUICK}"));
-    assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(run.stderr.contains("1 missing values imputed"), "{}", run.stderr);
 }
 
 #[test]

@@ -8,10 +8,13 @@
 )]
 
 mod bad_input;
+mod columns;
 mod completions;
 mod evaluate;
 mod fit_and_predict;
+mod hostile;
 #[cfg(target_os = "linux")]
 mod interrupt;
+mod output;
 mod own_files;
 mod support;

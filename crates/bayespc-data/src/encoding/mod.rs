@@ -1,62 +1,51 @@
 //! From the columns of a table to the matrices a network learns from, and the same way at prediction.
 //!
 //! ```text
-//! number   one row, as it is
-//! boolean  one row, 0 or 1
-//! text     one row per value seen when fitting (sorted): 1 where it occurs; an unseen value is all zeros
+//! number    one input, as it is                              number.rs
+//! boolean   one input, 0 or 1                                boolean.rs
+//! category  one input per frequent value, one for the rare   category.rs
+//! time      days, and season, weekday, hour where they vary  time.rs
+//! text      left out, or its words hashed on request         hash.rs
 //! ```
 //!
-//! Everything learned from the training table — columns, values, means, classes — is kept in an
-//! [`Encoding`], which serde can store beside the model.
+//! A missing cell has an input of its own where training had holes (`number.rs`). What a column is taken for follows
+//! from its cells (`understand.rs`) unless the user says so (`options.rs`); identifiers, constants and
+//! empty columns are left out. Everything learned from the training table — columns, values, means, classes — is
+//! kept in an [`Encoding`], which serde can store beside the model.
 
-mod fit;
+mod boolean;
+mod category;
+mod cells;
+mod coding;
+mod hash;
+mod number;
+mod options;
+mod rows;
+mod sink;
+mod summary;
+mod target;
+mod time;
+mod understand;
+mod warning;
 
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 
-use crate::table::{Column, Kind, Kinds, Table, Values};
+pub use boolean::BoolCoding;
+pub use category::CategoryCoding;
+use cells::Cells;
+pub use coding::{Coding, FeatureColumn};
+pub use hash::HashCoding;
+pub use number::NumberCoding;
+pub use options::{ColumnChoice, EncodingOptions, Missing, Task, UnknownChoice};
+pub use rows::Learnable;
+pub use summary::{ColumnSummary, Understood, columns_table};
+pub use target::{TargetColumns, Targets};
+pub use time::TimeCoding;
+pub use warning::Warning;
+
+use crate::table::{Kinds, Table};
 use crate::{Error, Result};
-
-/// What to do about missing feature values; a missing target is always an error.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Missing {
-    /// Name the first one in an error.
-    #[default]
-    Error,
-    /// Put in the training mean, or the most frequent value for text and booleans.
-    Impute,
-}
-
-/// What the target asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Task {
-    /// Numbers.
-    Regression,
-    /// One of several classes.
-    Classification,
-}
-
-/// Settings of an encoding.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct EncodingOptions {
-    /// What to do about missing feature values.
-    pub missing: Missing,
-    /// The task; if not given, text and boolean targets are classes and numbers are regressed on.
-    pub task: Option<Task>,
-    /// Columns that are neither features nor targets.
-    pub ignore: Vec<String>,
-    /// Most different values that a text column may have.
-    pub max_categories: usize,
-}
-
-impl Default for EncodingOptions {
-    fn default() -> Self {
-        Self { missing: Missing::Error, task: None, ignore: Vec::new(), max_categories: 100 }
-    }
-}
 
 /// How the columns of a table become matrices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,58 +56,9 @@ pub struct Encoding {
     pub target: Option<TargetColumns>,
     /// What to do about missing feature values.
     pub missing: Missing,
-}
-
-/// One feature column of the table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FeatureColumn {
-    /// Its name.
-    pub name: String,
-    /// How it becomes rows of the matrix.
-    pub coding: Coding,
-}
-
-/// How a column becomes rows of the feature matrix.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub enum Coding {
-    /// A number as it is.
-    Number {
-        /// Training mean.
-        mean: f64,
-    },
-    /// 0 or 1.
-    Bool {
-        /// The more frequent value in training, `false` of equals.
-        most_frequent: bool,
-    },
-    /// One row per value.
-    Text {
-        /// The values, sorted.
-        values: Vec<String>,
-        /// Index of the most frequent value in training, the first of equals.
-        most_frequent: usize,
-    },
-}
-
-/// The target columns of the table.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "task", rename_all = "lowercase")]
-pub enum TargetColumns {
-    /// Numbers.
-    Regression {
-        /// Names of the columns.
-        columns: Vec<String>,
-    },
-    /// Classes.
-    Classification {
-        /// Name of the column.
-        column: String,
-        /// What its cells were when fitting.
-        kind: Kind,
-        /// Labels in order: texts sorted, numbers by size.
-        classes: Vec<String>,
-    },
+    /// What was understood of every column but the targets, those left out included.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<ColumnSummary>,
 }
 
 /// Features of a table.
@@ -130,108 +70,96 @@ pub struct Encoded {
     pub warnings: Vec<Warning>,
 }
 
-/// Targets of a table.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Targets {
-    /// One column per row of the table.
-    Regression(Mat<f64>),
-    /// Index into the classes, one per row of the table.
-    Classification(Vec<usize>),
-}
-
-/// Something in a table that was bridged over.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Warning {
-    /// Texts that did not occur when fitting, encoded as all zeros.
-    UnseenCategory {
-        /// Which column.
-        column: String,
-        /// In how many rows.
-        count: usize,
-        /// The first such text.
-        example: String,
-        /// Its data row in the file, from 1.
-        row: usize,
-    },
-    /// Missing values that were filled in.
-    Imputed {
-        /// Which column.
-        column: String,
-        /// In how many rows.
-        count: usize,
-    },
-}
-
-impl std::fmt::Display for Warning {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::UnseenCategory { column, count, example, row } => write!(
-                f,
-                "column `{column}`: {count} values were not seen in training, first `{example}` in row {row}"
-            ),
-            Self::Imputed { column, count } => write!(f, "column `{column}`: {count} missing values imputed"),
-        }
-    }
-}
-
 impl Encoding {
-    /// Learns the encoding of all columns but the ignored ones, `targets` as targets (there may be none).
+    /// Learns the encoding of all columns, `targets` as targets (there may be none), from the rows that can be
+    /// learned from (see [`learnable`](Self::learnable)).
     pub fn fit(table: &Table, targets: &[&str], options: &EncodingOptions) -> Result<Self> {
         if table.n_rows() == 0 {
             return Err(Error::NoRows { file: table.file().to_owned() });
         }
-        for name in options.ignore.iter().map(String::as_str).chain(targets.iter().copied()) {
+        let named = options.ignore.iter().chain(options.columns.keys()).map(String::as_str);
+        for name in named.chain(targets.iter().copied()) {
             table.column(name)?;
         }
-        let is_feature = |column: &&Column| {
-            !targets.contains(&column.name.as_str()) && !options.ignore.contains(&column.name)
-        };
-        let features = table
-            .columns()
-            .iter()
-            .filter(is_feature)
-            .map(|column| fit::fit_feature(table, column, options))
-            .collect::<Result<Vec<_>>>()?;
-        if features.is_empty() {
-            return Err(Error::NoFeatures { file: table.file().to_owned() });
+        let learnable = rows::with_targets(table, targets)?;
+        rows::check_any(&learnable, table, targets)?;
+        if !learnable.is_all() {
+            return Self::fit_known(&table.select_rows(&learnable.rows), targets, options);
         }
-        let target = fit::fit_target(table, targets, options.task)?;
-        Ok(Self { features, target, missing: options.missing })
+        Self::fit_known(table, targets, options)
     }
 
-    /// Kinds of the columns that are used, for reading another table of the same form.
-    pub fn kinds(&self) -> Kinds {
-        let feature = |feature: &FeatureColumn| {
-            let kind = match feature.coding {
-                Coding::Number { .. } => Kind::Number,
-                Coding::Bool { .. } => Kind::Bool,
-                Coding::Text { .. } => Kind::Text,
-            };
-            (feature.name.clone(), kind)
-        };
-        let mut kinds: Kinds = self.features.iter().map(feature).collect();
-        match &self.target {
-            Some(TargetColumns::Regression { columns }) => {
-                kinds.extend(columns.iter().map(|name| (name.clone(), Kind::Number)));
-            }
-            Some(TargetColumns::Classification { column, kind, .. }) => {
-                kinds.insert(column.clone(), *kind);
-            }
-            None => {}
+    /// Learns from rows that have their targets.
+    fn fit_known(table: &Table, targets: &[&str], options: &EncodingOptions) -> Result<Self> {
+        let target = TargetColumns::learn(table, targets, options.task)?;
+        let (mut features, mut columns) = (Vec::new(), Vec::new());
+        for column in table.columns().iter().filter(|column| !targets.contains(&column.name.as_str())) {
+            let cells = Cells { table, column };
+            let reading = understand::read(&cells, options)?;
+            let asked = options.choice(&column.name).is_some();
+            let coding = Coding::learn(&cells, reading.choice, options.max_categories, asked)?;
+            columns.push(ColumnSummary::of(&cells, reading.understood, coding.as_ref(), &reading.remark)?);
+            features.extend(coding.map(|coding| FeatureColumn::new(column, coding)));
         }
+        if features.is_empty() {
+            let why = |column: &ColumnSummary| format!("`{}`: {}", column.name, column.understood);
+            return Err(Error::NoFeatures {
+                file: table.file().to_owned(),
+                columns: columns.iter().map(why).collect::<Vec<_>>().join(", "),
+            });
+        }
+        let encoding = Self { features, target, missing: options.missing, columns };
+        if options.missing == Missing::Error {
+            encoding.check_whole(table)?;
+        }
+        if options.missing == Missing::Drop {
+            let learnable = encoding.learnable(table)?;
+            rows::check_any(&learnable, table, targets)?;
+            if !learnable.is_all() {
+                return encoding.refit(&table.select_rows(&learnable.rows), options);
+            }
+        }
+        Ok(encoding)
+    }
+
+    /// Learns means, values and spans anew from other rows, columns being taken for what they are here.
+    pub fn refit(&self, table: &Table, options: &EncodingOptions) -> Result<Self> {
+        let mut refitted = self.clone();
+        for feature in &mut refitted.features {
+            let cells = Cells::of(table, &feature.name)?;
+            let asked = options.choice(&feature.name);
+            let choice = asked.unwrap_or(feature.coding.choice());
+            let coding = Coding::learn(&cells, choice, options.max_categories, asked.is_some())?;
+            feature.coding = coding.unwrap_or_else(|| feature.coding.clone());
+            if let Some(summary) = refitted.columns.iter_mut().find(|column| column.name == feature.name) {
+                summary.inputs = feature.width();
+            }
+        }
+        Ok(refitted)
+    }
+
+    /// Fails if a cell of a feature is missing.
+    fn check_whole(&self, table: &Table) -> Result<()> {
+        for feature in &self.features {
+            let cells = Cells::of(table, &feature.name)?;
+            if let Some(i) = (0..cells.len()).find(|&i| cells.column.is_missing(i)) {
+                return Err(cells.missing(i));
+            }
+        }
+        Ok(())
+    }
+
+    /// How cells of the columns that are used are written, for reading another table of the same form.
+    pub fn kinds(&self) -> Kinds {
+        let mut kinds: Kinds =
+            self.features.iter().map(|feature| (feature.name.clone(), feature.kind())).collect();
+        kinds.extend(self.target.iter().flat_map(TargetColumns::kinds));
         kinds
     }
 
-    /// Names of the rows of the feature matrix: the column, for texts followed by `=` and the value.
+    /// Names of the rows of the feature matrix: the column, for categories followed by `=` and the value.
     pub fn feature_names(&self) -> Vec<String> {
-        let names = |feature: &FeatureColumn| match &feature.coding {
-            Coding::Text { values, .. } => {
-                values.iter().map(|value| format!("{}={value}", feature.name)).collect()
-            }
-            _ => vec![feature.name.clone()],
-        };
-        self.features.iter().flat_map(names).collect()
+        self.features.iter().flat_map(|feature| feature.coding.names(&feature.name)).collect()
     }
 
     /// Class labels, if the target is a class.
@@ -244,14 +172,16 @@ impl Encoding {
 
     /// The feature matrix of a table; columns may be in any order, and there may be more.
     pub fn transform(&self, table: &Table) -> Result<Encoded> {
-        let widths = self.features.iter().map(FeatureColumn::width);
-        let mut features = Mat::zeros(widths.sum(), table.n_rows());
+        let width = self.features.iter().map(FeatureColumn::width).sum();
+        let mut features = Mat::zeros(width, table.n_rows());
         let mut warnings = Vec::new();
         let mut at = 0;
         for feature in &self.features {
-            let column = table.column(&feature.name)?;
-            check_supported(table, column)?;
-            feature.encode(table, column, self.missing, &mut features, at, &mut warnings)?;
+            let cells = Cells::of(table, &feature.name)?;
+            cells.check_supported()?;
+            let mut sink = sink::Sink::new(&mut features, at, self.missing);
+            feature.coding.encode(&cells, &mut sink)?;
+            warnings.extend(sink.warnings(&feature.name));
             at += feature.width();
         }
         Ok(Encoded { features, warnings })
@@ -259,160 +189,17 @@ impl Encoding {
 
     /// The targets of a table.
     pub fn targets(&self, table: &Table) -> Result<Targets> {
-        match self.target.as_ref().ok_or(Error::NoTarget)? {
-            TargetColumns::Regression { columns } => {
-                let mut targets = Mat::zeros(columns.len(), table.n_rows());
-                for (k, name) in columns.iter().enumerate() {
-                    let column = table.column(name)?;
-                    check_supported(table, column)?;
-                    for i in 0..table.n_rows() {
-                        targets[(k, i)] =
-                            number(table, column, i)?.ok_or_else(|| missing(table, column, i))?;
-                    }
-                }
-                Ok(Targets::Regression(targets))
-            }
-            TargetColumns::Classification { column, classes, .. } => {
-                let column = table.column(column)?;
-                check_supported(table, column)?;
-                let class = |i: usize| {
-                    let label = column.text(i).ok_or_else(|| missing(table, column, i))?;
-                    classes.iter().position(|known| *known == label).ok_or_else(|| Error::UnknownClass {
-                        file: table.file().to_owned(),
-                        row: table.file_row(i),
-                        column: column.name.clone(),
-                        class: label,
-                    })
-                };
-                (0..table.n_rows()).map(class).collect::<Result<_>>().map(Targets::Classification)
-            }
-        }
+        self.target.as_ref().ok_or(Error::NoTarget)?.read(table)
     }
 
     /// Whether a table has all target columns.
     pub fn has_targets(&self, table: &Table) -> bool {
-        match &self.target {
-            Some(TargetColumns::Regression { columns }) => columns.iter().all(|name| table.has_column(name)),
-            Some(TargetColumns::Classification { column, .. }) => table.has_column(column),
-            None => false,
-        }
+        self.target.as_ref().is_some_and(|target| target.names().iter().all(|name| table.has_column(name)))
     }
 }
 
-impl FeatureColumn {
-    /// Rows of the feature matrix.
-    fn width(&self) -> usize {
-        match &self.coding {
-            Coding::Text { values, .. } => values.len(),
-            _ => 1,
-        }
-    }
-
-    /// Writes the rows of this feature from row `at` on.
-    fn encode(
-        &self,
-        table: &Table,
-        column: &Column,
-        policy: Missing,
-        features: &mut Mat<f64>,
-        at: usize,
-        warnings: &mut Vec<Warning>,
-    ) -> Result<()> {
-        let mut n_imputed = 0;
-        let mut n_unseen = 0;
-        let mut first_unseen = None;
-        for i in 0..table.n_rows() {
-            let known = match &self.coding {
-                Coding::Number { mean } => {
-                    let x = number(table, column, i)?;
-                    features[(at, i)] = x.unwrap_or(*mean);
-                    x.is_some()
-                }
-                Coding::Bool { most_frequent } => {
-                    let bit = boolean(table, column, i)?;
-                    features[(at, i)] = f64::from(u8::from(bit.unwrap_or(*most_frequent)));
-                    bit.is_some()
-                }
-                Coding::Text { values, most_frequent } => {
-                    let text = column.text(i);
-                    let index = match &text {
-                        None => Some(*most_frequent),
-                        Some(text) => values.binary_search(text).ok(),
-                    };
-                    if let Some(index) = index {
-                        features[(at + index, i)] = 1.0;
-                    } else {
-                        n_unseen += 1;
-                        first_unseen.get_or_insert((text.clone().unwrap_or_default(), table.file_row(i)));
-                    }
-                    text.is_some()
-                }
-            };
-            if !known {
-                if policy == Missing::Error {
-                    return Err(missing(table, column, i));
-                }
-                n_imputed += 1;
-            }
-        }
-        if let Some((example, row)) = first_unseen {
-            warnings.push(Warning::UnseenCategory {
-                column: self.name.clone(),
-                count: n_unseen,
-                example,
-                row,
-            });
-        }
-        if n_imputed > 0 {
-            warnings.push(Warning::Imputed { column: self.name.clone(), count: n_imputed });
-        }
-        Ok(())
-    }
-}
-
-/// Cell `i` as a finite number.
-fn number(table: &Table, column: &Column, i: usize) -> Result<Option<f64>> {
-    let x = column.number(i).map_err(|value| wrong_type(table, column, i, value, "number"))?;
-    match x {
-        Some(value) if !value.is_finite() => Err(Error::NotFinite {
-            file: table.file().to_owned(),
-            row: table.file_row(i),
-            column: column.name.clone(),
-            value,
-        }),
-        _ => Ok(x),
-    }
-}
-
-fn boolean(table: &Table, column: &Column, i: usize) -> Result<Option<bool>> {
-    column.boolean(i).map_err(|value| wrong_type(table, column, i, value, "boolean"))
-}
-
-fn wrong_type(table: &Table, column: &Column, i: usize, value: String, expected: &'static str) -> Error {
-    Error::WrongType {
-        file: table.file().to_owned(),
-        row: table.file_row(i),
-        column: column.name.clone(),
-        value,
-        expected,
-    }
-}
-
-fn missing(table: &Table, column: &Column, i: usize) -> Error {
-    Error::MissingValue { file: table.file().to_owned(), row: table.file_row(i), column: column.name.clone() }
-}
-
-fn unsupported(table: &Table, column: &Column, kind: &str) -> Error {
-    Error::UnsupportedColumn {
-        file: table.file().to_owned(),
-        column: column.name.clone(),
-        kind: kind.to_owned(),
-    }
-}
-
-fn check_supported(table: &Table, column: &Column) -> Result<()> {
-    match &column.values {
-        Values::Unsupported(kind) => Err(unsupported(table, column, kind)),
-        _ => Ok(()),
-    }
+/// For serde: what is false goes without saying.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_false(bit: &bool) -> bool {
+    !bit
 }

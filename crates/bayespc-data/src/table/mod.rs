@@ -1,71 +1,58 @@
-//! The user's own tables: named columns of numbers, texts or booleans, from CSV or Parquet.
+//! The user's own tables: named columns of numbers, texts, booleans or times, from files of many formats.
 //!
-//! A cell is missing when it is empty or one of NA, N/A, NaN, null, ? (in any case). The kind of a
-//! CSV column follows from its cells: numbers if all parse as numbers, booleans if all are `true` or
-//! `false`, else text. Text in a column of which more than nine in ten cells are numbers is
-//! remembered as suspect, and an error once the column is used.
+//! A cell is missing when it is empty or one of NA, N/A, NaN, null, ? (in any case). The kind of a column follows
+//! from its cells if the file does not tell: booleans if all are `true` or `false`, numbers or times if all are
+//! written in one format of those, else text. A cell that is neither number nor date where more than nine in
+//! ten are is remembered as suspect, and an error once the column is used.
 
 mod cell;
+mod chunks;
+mod column;
 mod csv;
+mod decode;
+mod guess;
+mod hash;
+mod json;
+mod kind;
+mod number;
+mod open;
 mod parquet;
+mod remark;
+mod sheet;
+mod time;
+mod values;
+mod write;
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::BufReader;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+pub use column::{Column, Suspect};
+pub use kind::{Kind, UnknownKind, Wish};
+pub use number::{Currency, Decimal, Group, NumberFormat, Unit};
+pub use remark::Remark;
+pub use time::{Civil, DateOrder, DateSeparator, TimeFormat};
+pub use values::{Texts, Values};
+pub use write::ParquetWriter;
 
-use crate::fetch::has_extension;
 use crate::{Error, Result};
-
-/// What the cells of a column are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// Numbers.
-    Number,
-    /// Text.
-    Text,
-    /// `true` or `false`.
-    Bool,
-}
+pub(crate) use chunks::{Asked, ChunkReader};
+use decode::TextReader;
+use guess::{Guess, Verdict};
+use open::Content;
 
 /// Kinds of columns by name, for columns whose kind is to be given rather than guessed.
 pub type Kinds = BTreeMap<String, Kind>;
 
-/// Cells of a column; `None` is a missing cell.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Values {
-    /// Numbers, perhaps infinite, never NaN.
-    Number(Vec<Option<f64>>),
-    /// Texts.
-    Text(Vec<Option<String>>),
-    /// Booleans.
-    Bool(Vec<Option<bool>>),
-    /// Dates, bytes or nested values: the name of their type. They cannot be used.
-    Unsupported(String),
-}
+/// What is asked of columns by name; all others are guessed.
+pub type Wishes = BTreeMap<String, Wish>;
 
-/// A column with its name.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Column {
-    /// Name in the header.
-    pub name: String,
-    /// Its cells.
-    pub values: Values,
-    /// The first text among cells that are nearly all numbers.
-    pub suspect: Option<Suspect>,
-}
-
-/// A cell that is probably a typing error.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Suspect {
-    /// Data row in the file, from 1.
-    pub row: usize,
-    /// What it holds.
-    pub value: String,
+/// How a file is to be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// What is asked of columns.
+    pub wishes: Wishes,
+    /// The sheet of a workbook; the first if not given.
+    pub sheet: Option<String>,
 }
 
 /// Columns of equal length.
@@ -75,54 +62,120 @@ pub struct Table {
     file: String,
     /// Data row in the file of each row, from 1.
     rows: Vec<usize>,
+    /// Names of all columns of the file, those too that were not asked for.
+    header: Vec<String>,
     columns: Vec<Column>,
+    remarks: Vec<Remark>,
 }
 
 impl Table {
-    /// Reads a whole `.csv`, `.tsv`, `.txt` or `.parquet` file and guesses the kinds of its columns.
+    /// Reads a whole file and guesses the kinds of its columns: CSV with any usual delimiter, JSON lines, Parquet
+    /// or a workbook, perhaps packed (`.gz`, `.zst`); `-` is standard input.
     pub fn read(path: &Path) -> Result<Self> {
-        Self::read_as(path, &Kinds::new())
+        Self::read_with(path, &ReadOptions::default())
     }
 
     /// Reads a whole file; columns named in `kinds` must be of that kind, others are guessed.
     pub fn read_as(path: &Path, kinds: &Kinds) -> Result<Self> {
-        let name = path.display().to_string();
-        if is_parquet(&name)? {
-            let table = parquet::Reader::open(path)?.chunk(kinds, usize::MAX)?;
-            table.ok_or(Error::NoRows { file: name })
-        } else {
-            Self::from_csv(&name, &std::fs::read(path).map_err(Error::io(path))?, kinds)
+        Self::read_with(path, &ReadOptions { wishes: wishes(kinds), sheet: None })
+    }
+
+    /// Reads a whole file as asked.
+    pub fn read_with(path: &Path, options: &ReadOptions) -> Result<Self> {
+        let name = open::name(path);
+        match open::open(path)? {
+            Content::Csv(source) => {
+                let (text, remark) = source.whole()?;
+                let mut table = csv::read(&name, &text, &options.wishes)?;
+                table.remarks.extend(remark);
+                Ok(table)
+            }
+            other => ChunkReader::of(&name, other, options.sheet.as_deref())?.head(options, usize::MAX),
         }
     }
 
     /// Reads the first rows of a file, at most `limit`, and guesses the kinds of columns from them.
-    pub fn read_head(path: &Path, limit: usize) -> Result<Self> {
-        let name = path.display().to_string();
-        if is_parquet(&name)? {
-            let table = parquet::Reader::open(path)?.chunk(&Kinds::new(), limit)?;
-            return table.ok_or(Error::NoRows { file: name });
-        }
-        let file = File::open(path).map_err(Error::io(path))?;
-        Self::from_csv(&name, &csv::Reader::new(BufReader::new(file), &name)?.head(limit)?, &Kinds::new())
+    pub fn read_head(path: &Path, options: &ReadOptions, limit: usize) -> Result<Self> {
+        ChunkReader::open(path, options.sheet.as_deref())?.head(options, limit)
     }
 
-    /// Reads CSV text under a name for messages; `;` and tabs separate cells too if the header shows so.
+    /// Reads CSV text under a name for messages; other delimiters than commas are recognised.
     pub fn from_csv(file: &str, bytes: &[u8], kinds: &Kinds) -> Result<Self> {
-        let guesses = csv::Reader::new(bytes, file)?.guess()?;
-        let mut kinds = kinds.clone();
-        let mut suspects = BTreeMap::new();
-        for (name, guess) in guesses {
-            if !kinds.contains_key(&name) {
-                kinds.insert(name.clone(), guess.kind());
-                suspects.insert(name, guess.suspect());
+        let (text, remark) = TextReader::decode_all(file, bytes.to_vec())?;
+        let mut table = csv::read(file, &text, &wishes(kinds))?;
+        table.remarks.extend(remark);
+        Ok(table)
+    }
+
+    /// A table of texts, whose kinds are as asked or follow from the cells.
+    fn from_texts(
+        file: &str,
+        columns: Vec<(String, Texts)>,
+        wish: &dyn Fn(&str) -> Option<Wish>,
+    ) -> Result<Self> {
+        let guesses: Vec<Guess> = columns.iter().map(|(_, texts)| Guess::of_texts(texts)).collect();
+        let commas = guesses.iter().any(Guess::has_decimal_commas);
+        let mut remarks = Vec::new();
+        let mut finished = Vec::with_capacity(columns.len());
+        for ((name, texts), guess) in columns.into_iter().zip(guesses) {
+            let Verdict { kind, suspect, or } = match wish(&name) {
+                Some(wish) => Verdict { kind: guess.wished(wish, commas), suspect: None, or: None },
+                None => guess.verdict(commas),
+            };
+            remarks.extend(or.map(|or| Remark::Ambiguous { column: name.clone(), kind, or }));
+            let mut values = texts.read_as(kind).map_err(|(i, value)| Error::WrongType {
+                file: file.to_owned(),
+                row: i + 1,
+                column: name.clone(),
+                value,
+                expected: kind.noun(),
+            })?;
+            values.settle();
+            finished.push(Column { name, kind, values, suspect });
+        }
+        let table = Self::from_columns(file, finished)?;
+        if table.n_rows() == 0 {
+            return Err(Error::NoRows { file: file.to_owned() });
+        }
+        Ok(Self { remarks, ..table })
+    }
+
+    /// The same with texts judged like the cells of a CSV file: whoever wrote dates or amounts as texts means them.
+    fn judge_texts(mut self, wish: &dyn Fn(&str) -> Option<Wish>) -> Result<Self> {
+        let mut texts = Vec::new();
+        for column in &mut self.columns {
+            if let Values::Text(cells) = &mut column.values {
+                texts.push((column.name.clone(), std::mem::take(cells)));
             }
         }
-        let mut reader = csv::Reader::new(bytes, file)?;
-        let mut table = reader.chunk(&kinds, usize::MAX)?.ok_or(Error::NoRows { file: file.to_owned() })?;
-        for column in &mut table.columns {
-            column.suspect = suspects.remove(&column.name).flatten();
+        if texts.is_empty() {
+            return Ok(self);
         }
-        Ok(table)
+        let judged = Self::from_texts(&self.file, texts, wish)?;
+        for column in judged.columns {
+            if let Some(slot) = self.columns.iter_mut().find(|slot| slot.name == column.name) {
+                *slot = column;
+            }
+        }
+        self.remarks.extend(judged.remarks);
+        Ok(self)
+    }
+
+    /// A table of columns under a name for messages.
+    pub fn from_columns(name: &str, columns: Vec<Column>) -> Result<Self> {
+        let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+        check_names(&names, name)?;
+        let n = columns.iter().find_map(Column::n_cells).unwrap_or(0);
+        if let Some(other) = columns.iter().find(|column| column.n_cells().is_some_and(|len| len != n)) {
+            return Err(Error::ColumnLength {
+                file: name.to_owned(),
+                column: other.name.clone(),
+                found: other.n_cells().unwrap_or(0),
+                expected: n,
+            });
+        }
+        let rows = (1..=n).collect();
+        Ok(Self { file: name.to_owned(), rows, header: names, columns, remarks: Vec::new() })
     }
 
     /// File name for messages.
@@ -140,6 +193,16 @@ impl Table {
         &self.columns
     }
 
+    /// What reading had to decide that a person might decide otherwise.
+    pub fn remarks(&self) -> &[Remark] {
+        &self.remarks
+    }
+
+    /// Names of all columns of the file, those too that were not asked for.
+    pub fn header(&self) -> &[String] {
+        &self.header
+    }
+
     /// Whether there is a column of this name.
     pub fn has_column(&self, name: &str) -> bool {
         self.columns.iter().any(|column| column.name == name)
@@ -150,7 +213,7 @@ impl Table {
         self.columns.iter().find(|column| column.name == name).ok_or_else(|| Error::MissingColumn {
             file: self.file.clone(),
             column: name.to_owned(),
-            present: self.columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", "),
+            present: self.header.clone(),
         })
     }
 
@@ -160,23 +223,35 @@ impl Table {
     ///
     /// Panics if a row is out of range.
     pub fn select_rows(&self, rows: &[usize]) -> Self {
-        fn pick<T: Clone>(values: &[T], rows: &[usize]) -> Vec<T> {
-            rows.iter().map(|&row| values[row].clone()).collect()
-        }
         let select = |column: &Column| Column {
             name: column.name.clone(),
-            values: match &column.values {
-                Values::Number(values) => Values::Number(pick(values, rows)),
-                Values::Text(values) => Values::Text(pick(values, rows)),
-                Values::Bool(values) => Values::Bool(pick(values, rows)),
-                Values::Unsupported(kind) => Values::Unsupported(kind.clone()),
-            },
+            kind: column.kind,
+            values: column.values.select(rows),
             suspect: column.suspect.clone(),
         };
         Self {
             file: self.file.clone(),
-            rows: pick(&self.rows, rows),
+            rows: rows.iter().map(|&row| self.rows[row]).collect(),
+            header: self.header.clone(),
             columns: self.columns.iter().map(select).collect(),
+            remarks: self.remarks.clone(),
+        }
+    }
+
+    /// The first `n` rows, and the others if there are any.
+    fn split(self, n: usize) -> (Self, Option<Self>) {
+        if n >= self.n_rows() {
+            return (self, None);
+        }
+        let rows: Vec<usize> = (0..self.n_rows()).collect();
+        (self.select_rows(&rows[..n]), Some(self.select_rows(&rows[n..])))
+    }
+
+    /// Adds rows of the same columns.
+    fn append(&mut self, other: Self) {
+        self.rows.extend(other.rows);
+        for (column, more) in self.columns.iter_mut().zip(other.columns) {
+            column.values.append(more.values);
         }
     }
 
@@ -186,51 +261,24 @@ impl Table {
     }
 }
 
-/// A file that is read some rows at a time.
-pub(crate) enum ChunkReader {
-    Csv(csv::Reader<BufReader<File>>),
-    Parquet(parquet::Reader),
-}
-
-impl ChunkReader {
-    pub fn open(path: &Path) -> Result<Self> {
-        let name = path.display().to_string();
-        if is_parquet(&name)? {
-            Ok(Self::Parquet(parquet::Reader::open(path)?))
-        } else {
-            let file = File::open(path).map_err(Error::io(path))?;
-            Ok(Self::Csv(csv::Reader::new(BufReader::new(file), &name)?))
-        }
-    }
-
-    /// The next rows, at most `limit`; columns not named in `kinds` are left out. `None` at the end.
-    pub fn chunk(&mut self, kinds: &Kinds, limit: usize) -> Result<Option<Table>> {
-        match self {
-            Self::Csv(reader) => reader.chunk(kinds, limit),
-            Self::Parquet(reader) => reader.chunk(kinds, limit),
-        }
-    }
-}
-
-fn is_parquet(file: &str) -> Result<bool> {
-    if has_extension(file, "parquet") {
-        Ok(true)
-    } else if ["csv", "tsv", "txt"].iter().any(|extension| has_extension(file, extension)) {
-        Ok(false)
-    } else {
-        Err(Error::UnknownFormat { file: file.to_owned() })
-    }
+fn wishes(kinds: &Kinds) -> Wishes {
+    kinds.iter().map(|(name, kind)| (name.clone(), Wish::As(*kind))).collect()
 }
 
 /// Fails if a name is empty or occurs twice.
 fn check_names(names: &[String], file: &str) -> Result<()> {
-    for (i, name) in names.iter().enumerate() {
-        if name.is_empty() {
-            return Err(Error::UnnamedColumn { file: file.to_owned(), position: i + 1 });
-        }
-        if names[..i].contains(name) {
-            return Err(Error::DuplicateColumn { file: file.to_owned(), column: name.clone() });
-        }
+    match names.iter().position(String::is_empty) {
+        Some(i) => Err(Error::UnnamedColumn { file: file.to_owned(), position: i + 1 }),
+        None => check_different(names, file),
     }
-    Ok(())
+}
+
+/// Fails if a name occurs twice.
+fn check_different(names: &[String], file: &str) -> Result<()> {
+    let mut sorted: Vec<&String> = names.iter().filter(|name| !name.is_empty()).collect();
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(Error::DuplicateColumn { file: file.to_owned(), column: pair[0].clone() }),
+        None => Ok(()),
+    }
 }

@@ -41,11 +41,11 @@ impl Default for NetworkSettings {
 impl NetworkSettings {
     /// Check every setting.
     pub fn validate(&self) -> Result<()> {
-        if let Some(l) = self.hidden_layer_sizes.iter().position(|&d| d == 0) {
+        if self.hidden_layer_sizes.contains(&0) {
             return Err(Error::Setting {
                 name: "hidden_layer_sizes",
-                value: l as f64,
-                must_be: "a list of widths of at least 1 (the value is the index of the empty layer)",
+                value: 0.0,
+                must_be: "a list of widths, each at least 1",
             });
         }
         if !(self.input_var.is_finite() && self.input_var > 0.0) {
