@@ -70,6 +70,9 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         with `partial_fit` or a warm start, which hold nothing out.
     precision : {"float64", "float32"}, default="float64"
         Working precision of activities; posteriors are always float64.
+    time_limit : float or None, default=None
+        Seconds that `fit` may take: the best that can be trained in them is kept, and a warning tells when
+        they are over. The model then depends on how fast the machine is.
     columns : dict or None, default=None
         What to take columns for, by name (x0, x1, … of an array): ``"number"``, ``"category"``
         (``"category:50"`` keeps the 50 most frequent values), ``"bool"``, ``"time"``, ``"text"`` (its words
@@ -158,6 +161,7 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         n_iter_no_change: int = 5,
         calibration: Literal["none", "holdout", "conformal"] = "none",
         precision: Literal["float64", "float32"] = "float64",
+        time_limit: float | None = None,
         columns: Any = None,
         missing: Literal["encode", "error", "drop"] = "encode",
         random_state: Any = None,
@@ -181,6 +185,7 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         self.n_iter_no_change = n_iter_no_change
         self.calibration = calibration
         self.precision = precision
+        self.time_limit = time_limit
         self.columns = columns
         self.missing = missing
         self.random_state = random_state

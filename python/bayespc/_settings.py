@@ -137,6 +137,8 @@ def model_settings(params: Mapping[str, Any], seed: int) -> Settings:
         training |= {"validation_fraction": fraction, "patience": patience}
     settings["method"] = method_settings(params["method"], params["n_draws"], seed)
     settings["members"] = integer("n_members", params["n_members"], 1)
+    if params["time_limit"] is not None:
+        settings["time_limit"] = number("time_limit", params["time_limit"], 0.0, float("inf"))
     settings["precision"] = PRECISIONS[choice("precision", params["precision"], tuple(PRECISIONS))]
     return settings
 
@@ -195,6 +197,7 @@ def estimator_params(settings: Settings, classes: int) -> Settings:
         "max_iter": training["epochs"],
         "batch_size": training["batch_size"],
         "n_members": settings["members"],
+        "time_limit": settings["time_limit"],
         "early_stopping": stopping,
         "precision": {short: name for name, short in PRECISIONS.items()}[settings["precision"]],
         "random_state": training["seed"],

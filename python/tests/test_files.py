@@ -118,6 +118,7 @@ COMBINATIONS = [
     {"hidden_layer_sizes": 7, "batch_size": "full"},
     {"hidden_layer_sizes": (50, 50), "activation": "tanh", "prior_var": 2.0},
     {"hidden_layer_sizes": (), "random_state": None, "verbose": 0, "warm_start": True},
+    {"time_limit": 1000.0},
     {"rule": "relaxation", "precision": "float32", "n_draws": 3},
     {"calibration": "holdout", "method": "moments"},
     {"early_stopping": True, "validation_fraction": 0.2, "n_iter_no_change": 3},

@@ -99,6 +99,8 @@ def test_wrong_input_is_refused_in_the_words_of_scikit_learn(data):
         ({"method": "monte_carlo", "n_draws": 0}, ValueError, "n_draws must be at least 1"),
         ({"validation_fraction": 1.5}, ValueError, "validation_fraction must be"),
         ({"precision": "float16"}, ValueError, "precision must be one of float64, float32"),
+        ({"time_limit": -1}, ValueError, "time_limit must be greater than 0"),
+        ({"time_limit": "long"}, TypeError, "time_limit must be a number"),
         ({"missing": "guess"}, ValueError, "missing must be one of encode, error, drop"),
         ({"columns": "number"}, TypeError, "columns must be None or a mapping"),
         ({"columns": {"x7": "number"}}, ValueError, "X has no column 'x7'"),

@@ -32,6 +32,9 @@ pub struct SettingsArgs {
     /// were set; `--set search.folds=3` and the like say how
     #[arg(long, value_enum, default_value_t = Search::Auto)]
     pub search: Search,
+    /// Seconds that fitting may take: the best model that can be trained in them
+    #[arg(long, value_name = "SECONDS")]
+    pub time_limit: Option<f64>,
 }
 
 /// Whether settings are chosen from the training data.
@@ -75,6 +78,9 @@ impl SettingsArgs {
         keep_what_was_given(&mut settings, &given);
         if let Some(seed) = self.seed {
             settings.training.seed = seed;
+        }
+        if self.time_limit.is_some() {
+            settings.time_limit = self.time_limit;
         }
         if self.search == Search::Off {
             settings.search.enabled = false;
@@ -193,7 +199,7 @@ mod tests {
 
     fn with(preset: Preset, set: &[&str]) -> Result<ModelSettings> {
         let set = set.iter().map(|&flag| flag.to_owned()).collect();
-        SettingsArgs { preset, config: None, set, seed: None, search: Search::Auto }
+        SettingsArgs { preset, config: None, set, seed: None, search: Search::Auto, time_limit: None }
             .settings_onto(|preset| preset)
     }
 
