@@ -96,8 +96,7 @@ impl Encoding {
         for column in table.columns().iter().filter(|column| !targets.contains(&column.name.as_str())) {
             let cells = Cells { table, column };
             let reading = understand::read(&cells, options)?;
-            let asked = options.choice(&column.name).is_some();
-            let coding = Coding::learn(&cells, reading.choice, options.max_categories, asked)?;
+            let coding = Coding::learn(&cells, reading.choice, options)?;
             columns.push(ColumnSummary::of(&cells, reading.understood, coding.as_ref(), &reading.remark)?);
             features.extend(coding.map(|coding| FeatureColumn::new(column, coding)));
         }
@@ -127,9 +126,8 @@ impl Encoding {
         let mut refitted = self.clone();
         for feature in &mut refitted.features {
             let cells = Cells::of(table, &feature.name)?;
-            let asked = options.choice(&feature.name);
-            let choice = asked.unwrap_or(feature.coding.choice());
-            let coding = Coding::learn(&cells, choice, options.max_categories, asked.is_some())?;
+            let choice = options.choice(&feature.name).unwrap_or(feature.coding.choice());
+            let coding = Coding::learn(&cells, choice, options)?;
             feature.coding = coding.unwrap_or_else(|| feature.coding.clone());
             if let Some(summary) = refitted.columns.iter_mut().find(|column| column.name == feature.name) {
                 summary.inputs = feature.width();
