@@ -24,6 +24,7 @@ mod reproduce;
 mod scores;
 pub mod settings;
 mod sink;
+mod source;
 pub mod stream;
 mod threads;
 

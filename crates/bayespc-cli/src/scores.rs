@@ -29,13 +29,16 @@ impl Predictions {
     }
 }
 
+/// Names and values.
+pub type Named = Vec<(&'static str, f64)>;
+
 /// Scores by name, in the order they are shown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scores {
     /// Of all targets together.
-    pub joint: Vec<(&'static str, f64)>,
+    pub joint: Named,
     /// Of each target alone, where there are several.
-    pub each: Vec<(String, Vec<(&'static str, f64)>)>,
+    pub each: Vec<(String, Named)>,
 }
 
 impl Scores {
@@ -147,11 +150,7 @@ impl Score<'_> {
 }
 
 /// Error, coverage and CRPS of every target alone.
-fn of_each(
-    predictive: &Predictive,
-    values: &Mat<f64>,
-    names: &[String],
-) -> Result<Vec<(String, Vec<(&'static str, f64)>)>> {
+fn of_each(predictive: &Predictive, values: &Mat<f64>, names: &[String]) -> Result<Vec<(String, Named)>> {
     let mean = predictive.mean();
     let crps = predictive.crps(values.as_ref())?;
     let (lower, upper) = predictive.interval(0.9)?;

@@ -7,7 +7,7 @@
 //! * [`load_uci`], [`load_mnist`]: public data from a folder, the user's cache or the network
 //!   ([`DataSource`]), checked against pinned SHA-256 sums; [`catalogue`] lists origin and licence.
 //! * [`standard_splits`], [`parse_splits`], [`k_folds`]: which rows to learn from.
-//! * [`Table`], [`Encoding`]: a CSV or Parquet file, and how its columns become matrices, in training
+//! * [`Table`], [`Encoding`]: a CSV, JSON, Parquet or workbook file, and how its columns become matrices, in training
 //!   and later in prediction; [`RowBatches`] for files that do not fit into memory.
 //!
 //! ```

@@ -283,3 +283,85 @@ fn a_long_file_reads_the_same_in_batches_as_at_once() {
     }
     assert_eq!(at, 60_000);
 }
+
+/// One row of every type that numbers and times have in Parquet.
+#[test]
+fn parquet_types_are_read_for_what_they_mean() {
+    use parquet::data_type::{
+        ByteArray, DoubleType, FixedLenByteArray, FixedLenByteArrayType, FloatType, Int32Type, Int64Type,
+        Int96, Int96Type,
+    };
+    let schema = "message schema {
+        REQUIRED INT64 millis (TIMESTAMP(MILLIS, true));
+        REQUIRED INT64 micros (TIMESTAMP(MICROS, false));
+        REQUIRED INT64 nanos (TIMESTAMP(NANOS, false));
+        REQUIRED INT96 spark;
+        REQUIRED INT32 clock (TIME(MILLIS, false));
+        REQUIRED INT32 day (DATE);
+        REQUIRED INT64 unsigned (INTEGER(64, false));
+        REQUIRED INT32 small (INTEGER(32, false));
+        REQUIRED FIXED_LEN_BYTE_ARRAY (5) decimal (DECIMAL(10, 2));
+        REQUIRED INT64 money (DECIMAL(18, 4));
+        REQUIRED FIXED_LEN_BYTE_ARRAY (2) half (FLOAT16);
+        REQUIRED FLOAT single;
+        REQUIRED DOUBLE double;
+        REQUIRED FIXED_LEN_BYTE_ARRAY (16) uuid (UUID);
+    }";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("types.parquet");
+    let schema = std::sync::Arc::new(parquet::schema::parser::parse_message_type(schema).unwrap());
+    let file = std::fs::File::create(&path).unwrap();
+    let mut writer =
+        parquet::file::writer::SerializedFileWriter::new(file, schema, std::sync::Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    macro_rules! put {
+        ($type:ty, $value:expr) => {{
+            let mut column = group.next_column().unwrap().unwrap();
+            column.typed::<$type>().write_batch(&[$value], None, None).unwrap();
+            column.close().unwrap();
+        }};
+    }
+    let fixed = |bytes: &[u8]| FixedLenByteArray::from(ByteArray::from(bytes.to_vec()));
+    // 2024-02-29 12:00 UTC
+    let seconds = 1_709_208_000_i64;
+    put!(Int64Type, seconds * 1000);
+    put!(Int64Type, seconds * 1_000_000);
+    put!(Int64Type, seconds * 1_000_000_000 + 999);
+    let mut spark = Int96::new();
+    let nanos = 43_200_u64 * 1_000_000_000;
+    spark.set_data(nanos as u32, (nanos >> 32) as u32, 2_440_588 + 19_782);
+    put!(Int96Type, spark);
+    put!(Int32Type, 8 * 3_600_000);
+    put!(Int32Type, 19_782);
+    put!(Int64Type, -1);
+    put!(Int32Type, -1);
+    put!(FixedLenByteArrayType, fixed(&(-12_345_i64).to_be_bytes()[3..]));
+    put!(Int64Type, 12_345);
+    put!(FixedLenByteArrayType, fixed(&0xC100_u16.to_le_bytes()));
+    put!(FloatType, 0.5);
+    put!(DoubleType, -2.5);
+    put!(FixedLenByteArrayType, fixed(&[7; 16]));
+    group.close().unwrap();
+    writer.close().unwrap();
+    let table = Table::read(&path).unwrap();
+    let noon = "2024-02-29T12:00:00";
+    let expected = [
+        noon,
+        noon,
+        noon,
+        noon,
+        "1970-01-01T08:00:00",
+        "2024-02-29",
+        "18446744073709552000",
+        "4294967295",
+        "-123.45",
+        "1.2345",
+        "-2.5",
+        "0.5",
+        "-2.5",
+    ];
+    for (column, expected) in table.columns().iter().zip(expected) {
+        assert_eq!(column.text(0).as_deref(), Some(expected), "{}", column.name);
+    }
+    assert!(matches!(table.column("uuid").unwrap().values, Values::Unsupported(_)));
+}

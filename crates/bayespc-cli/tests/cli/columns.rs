@@ -49,7 +49,9 @@ fn a_table_as_people_have_it_is_fitted_with_no_option_and_says_what_was_understo
         ("remark", &["text", "left out"]),
         ("country", &["constant", "CH"]),
     ] {
-        words.iter().for_each(|word| assert!(line(name).contains(word), "{word}: {}", line(name)));
+        for word in words {
+            assert!(line(name).contains(word), "{word}: {}", line(name));
+        }
     }
     assert!(run.stdout.contains("--column COL=KIND"), "{}", run.stdout);
     let text = sandbox.ok("inspect m.safetensors");

@@ -119,7 +119,7 @@ impl TextReader {
                 return Ok(());
             }
             if rest.len() < 4 && !self.done && str::from_utf8(rest).is_err_and(|e| e.error_len().is_none()) {
-                self.carry = rest.to_owned();
+                rest.clone_into(&mut self.carry);
                 return Ok(());
             }
             if !*only_ascii {

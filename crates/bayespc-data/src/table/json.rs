@@ -181,8 +181,8 @@ impl<'de> Deserialize<'de> for Object {
 impl<'de> Deserialize<'de> for Cell {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Scalar;
-        fn shown<E>(value: impl fmt::Display) -> Result<Cell, E> {
-            Ok(Cell { text: value.to_string(), is_nested: false })
+        fn shown(value: impl fmt::Display) -> Cell {
+            Cell { text: value.to_string(), is_nested: false }
         }
         impl<'de> Visitor<'de> for Scalar {
             type Value = Cell;
@@ -196,23 +196,23 @@ impl<'de> Deserialize<'de> for Cell {
             }
 
             fn visit_bool<E>(self, value: bool) -> Result<Cell, E> {
-                shown(value)
+                Ok(shown(value))
             }
 
             fn visit_i64<E>(self, value: i64) -> Result<Cell, E> {
-                shown(value)
+                Ok(shown(value))
             }
 
             fn visit_u64<E>(self, value: u64) -> Result<Cell, E> {
-                shown(value)
+                Ok(shown(value))
             }
 
             fn visit_f64<E>(self, value: f64) -> Result<Cell, E> {
-                shown(value)
+                Ok(shown(value))
             }
 
             fn visit_str<E>(self, value: &str) -> Result<Cell, E> {
-                shown(value)
+                Ok(shown(value))
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Cell, A::Error> {

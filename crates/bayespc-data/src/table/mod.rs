@@ -6,6 +6,8 @@
 //! ten are is remembered as suspect, and an error once the column is used.
 
 mod cell;
+mod chunks;
+mod column;
 mod csv;
 mod decode;
 mod guess;
@@ -21,10 +23,10 @@ mod time;
 mod values;
 mod write;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+pub use column::{Column, Suspect};
 pub use kind::{Kind, UnknownKind, Wish};
 pub use number::{Currency, Decimal, Group, NumberFormat, Unit};
 pub use remark::Remark;
@@ -33,6 +35,7 @@ pub use values::{Texts, Values};
 pub use write::ParquetWriter;
 
 use crate::{Error, Result};
+pub(crate) use chunks::{Asked, ChunkReader};
 use decode::TextReader;
 use guess::{Guess, Verdict};
 use open::Content;
@@ -43,22 +46,6 @@ pub type Kinds = BTreeMap<String, Kind>;
 /// What is asked of columns by name; all others are guessed.
 pub type Wishes = BTreeMap<String, Wish>;
 
-/// Columns that are read some rows at a time.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Asked {
-    /// Columns that must be of a kind.
-    pub kinds: Kinds,
-    /// The kind of all others; left out if none is given.
-    pub others: Option<Kind>,
-}
-
-impl Asked {
-    /// What a column is to be, if it is asked for.
-    fn kind(&self, name: &str) -> Option<Kind> {
-        self.kinds.get(name).copied().or(self.others)
-    }
-}
-
 /// How a file is to be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
@@ -66,30 +53,6 @@ pub struct ReadOptions {
     pub wishes: Wishes,
     /// The sheet of a workbook; the first if not given.
     pub sheet: Option<String>,
-}
-
-/// A column with its name.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Column {
-    /// Name in the header.
-    pub name: String,
-    /// What its cells are and how they were written.
-    pub kind: Kind,
-    /// Its cells.
-    pub values: Values,
-    /// The first cell that is not what nearly all others are.
-    pub suspect: Option<Suspect>,
-}
-
-/// A cell that is probably a typing error.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Suspect {
-    /// Data row in the file, from 1.
-    pub row: usize,
-    /// What it holds.
-    pub value: String,
-    /// What nearly all other cells are: `number`, `number of the same unit` or `date`.
-    pub expected: &'static str,
 }
 
 /// Columns of equal length.
@@ -103,105 +66,6 @@ pub struct Table {
     header: Vec<String>,
     columns: Vec<Column>,
     remarks: Vec<Remark>,
-}
-
-impl Column {
-    /// Numbers; NaN is a missing cell.
-    pub fn numbers(name: impl Into<String>, values: Vec<f64>) -> Self {
-        Self::of(name, Kind::NUMBER, Values::Number(values))
-    }
-
-    /// Booleans; `None` is a missing cell.
-    pub fn booleans(name: impl Into<String>, values: Vec<Option<bool>>) -> Self {
-        Self::of(name, Kind::Bool, Values::Bool(values))
-    }
-
-    /// Microseconds since 1970-01-01 UTC; `i64::MIN` is a missing cell.
-    pub fn times(name: impl Into<String>, values: Vec<i64>) -> Self {
-        Self::of(name, Kind::Time(TimeFormat::ISO), Values::Time(values))
-    }
-
-    /// Texts, whatever they look like.
-    pub fn texts(name: impl Into<String>, values: Texts) -> Self {
-        Self::of(name, Kind::Text, Values::Text(values))
-    }
-
-    /// A column whose kind follows from its cells, as in a CSV file; `None` is a missing cell.
-    pub fn from_texts<'a>(name: impl Into<String>, cells: impl IntoIterator<Item = Option<&'a str>>) -> Self {
-        let mut texts = Texts::new();
-        cells.into_iter().for_each(|cell| texts.push_cell(cell.unwrap_or_default().trim()));
-        let verdict = Guess::of_texts(&texts).verdict(false);
-        // The guess has read every cell; what it could not read it took for text, which anything is.
-        let mut values = texts.read_as(verdict.kind).unwrap_or_else(|_| Values::Text(Texts::new()));
-        values.settle();
-        Self { name: name.into(), kind: verdict.kind, values, suspect: verdict.suspect }
-    }
-
-    /// A column of cells that are read as asked; `file` is for messages.
-    pub fn from_texts_as<'a>(
-        file: &str,
-        name: &str,
-        cells: impl Iterator<Item = Option<&'a str>> + Clone,
-        wish: Wish,
-    ) -> Result<Self> {
-        let mut guess = Guess::default();
-        for (i, cell) in cells.clone().enumerate() {
-            guess.see(cell.unwrap_or_default().trim(), i + 1, 1);
-        }
-        let kind = guess.wished(wish, false);
-        let mut values = Values::new(kind);
-        for (i, cell) in cells.enumerate() {
-            let cell = cell.unwrap_or_default().trim();
-            values.push(cell, kind).map_err(|()| Error::WrongType {
-                file: file.to_owned(),
-                row: i + 1,
-                column: name.to_owned(),
-                value: cell.to_owned(),
-                expected: kind.noun(),
-            })?;
-        }
-        Ok(Self { name: name.to_owned(), kind, values, suspect: None })
-    }
-
-    fn of(name: impl Into<String>, kind: Kind, values: Values) -> Self {
-        Self { name: name.into(), kind, values, suspect: None }
-    }
-
-    /// Number of cells; unknown where they cannot be used.
-    pub fn n_cells(&self) -> Option<usize> {
-        match &self.values {
-            Values::Number(values) => Some(values.len()),
-            Values::Text(values) => Some(values.len()),
-            Values::Bool(values) => Some(values.len()),
-            Values::Time(values) => Some(values.len()),
-            Values::Unsupported(_) => None,
-        }
-    }
-
-    /// Whether cell `i` is missing.
-    pub fn is_missing(&self, i: usize) -> bool {
-        self.values.is_missing(i)
-    }
-
-    /// Cell `i` as a number, booleans as 0 and 1; `Err` is a text that is none.
-    pub fn number(&self, i: usize) -> Result<Option<f64>, String> {
-        self.values.number(i)
-    }
-
-    /// Cell `i` as a boolean, 0 and 1 too; `Err` is anything else.
-    pub fn boolean(&self, i: usize) -> Result<Option<bool>, String> {
-        self.values.boolean(i)
-    }
-
-    /// Cell `i` as a point in time, in microseconds since 1970-01-01 UTC; `Err` is anything else.
-    pub fn time(&self, i: usize) -> Result<Option<i64>, String> {
-        self.values.time(i)
-    }
-
-    /// Cell `i` as text: numbers in full, times as ISO 8601 has them.
-    pub fn text(&self, i: usize) -> Option<Cow<'_, str>> {
-        self.values.text(i)
-    }
 }
 
 impl Table {
@@ -376,89 +240,8 @@ impl Table {
     }
 }
 
-/// A file that is read some rows at a time.
-pub(crate) enum ChunkReader {
-    Csv(csv::Reader),
-    Json(json::Reader),
-    Parquet(parquet::Reader),
-    /// A sheet is read at once, and given out in parts.
-    Workbook {
-        file: String,
-        bytes: Vec<u8>,
-        sheet: Option<String>,
-        rest: Option<Table>,
-    },
-}
-
-impl ChunkReader {
-    pub fn open(path: &Path, sheet: Option<&str>) -> Result<Self> {
-        Self::of(&open::name(path), open::open(path)?, sheet)
-    }
-
-    fn of(name: &str, content: Content, sheet: Option<&str>) -> Result<Self> {
-        Ok(match content {
-            Content::Csv(source) => Self::Csv(csv::Reader::new(name, source)?),
-            Content::Json(source) => Self::Json(json::Reader::new(name, source)),
-            Content::Parquet(reader) => Self::Parquet(reader),
-            Content::Workbook(bytes) => {
-                Self::Workbook { file: name.to_owned(), bytes, sheet: sheet.map(str::to_owned), rest: None }
-            }
-        })
-    }
-
-    /// The first rows, at most `limit`, as asked or as they look; they will be given out nonetheless.
-    pub fn head(&mut self, options: &ReadOptions, limit: usize) -> Result<Table> {
-        match self {
-            Self::Csv(reader) => {
-                let file = reader.file().to_owned();
-                let mut table = csv::read(&file, reader.head(limit)?, &options.wishes)?;
-                table.remarks.extend(reader.remark());
-                Ok(table)
-            }
-            Self::Json(reader) => reader.head(&options.wishes, limit),
-            Self::Parquet(reader) => {
-                let head = reader.head(&exactly(&options.wishes), limit)?;
-                head.ok_or_else(|| Error::NoRows { file: reader.file().to_owned() })
-            }
-            Self::Workbook { file, bytes, sheet, .. } => {
-                let wish = |name: &str| options.wishes.get(name).copied();
-                Ok(sheet::read(file, bytes.clone(), sheet.as_deref(), &wish)?.split(limit).0)
-            }
-        }
-    }
-
-    /// The next rows, at most `limit`; columns that are not asked for may be left out. `None` at the end.
-    pub fn chunk(&mut self, asked: &Asked, limit: usize) -> Result<Option<Table>> {
-        match self {
-            Self::Csv(reader) => reader.chunk(asked, limit),
-            Self::Json(reader) => reader.chunk(asked, limit),
-            Self::Parquet(reader) => reader.chunk(&asked.kinds, limit),
-            Self::Workbook { file, bytes, sheet, rest } => {
-                if !bytes.is_empty() {
-                    let bytes = std::mem::take(bytes);
-                    let wish = |name: &str| asked.kind(name).map(Wish::As);
-                    *rest = Some(sheet::read(file, bytes, sheet.as_deref(), &wish)?);
-                }
-                let Some(table) = rest.take() else { return Ok(None) };
-                let (now, later) = table.split(limit);
-                *rest = later;
-                Ok(Some(now))
-            }
-        }
-    }
-}
-
 fn wishes(kinds: &Kinds) -> Wishes {
     kinds.iter().map(|(name, kind)| (name.clone(), Wish::As(*kind))).collect()
-}
-
-/// What is asked of columns in so many words.
-fn exactly(wishes: &Wishes) -> Kinds {
-    let exact = |(name, wish): (&String, &Wish)| match wish {
-        Wish::As(kind) => Some((name.clone(), *kind)),
-        Wish::Number | Wish::Time => None,
-    };
-    wishes.iter().filter_map(exact).collect()
 }
 
 /// Fails if a name is empty or occurs twice.

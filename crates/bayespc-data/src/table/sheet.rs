@@ -50,9 +50,7 @@ pub(super) fn read(
 fn text(cell: &Data) -> String {
     match cell {
         Data::Empty | Data::Error(CellErrorType::NA | CellErrorType::Null) => String::new(),
-        Data::String(text) | Data::DateTimeIso(text) => text.clone(),
-        // Hours, minutes and seconds of a day, or more.
-        Data::DurationIso(text) => text.clone(),
+        Data::String(text) | Data::DateTimeIso(text) | Data::DurationIso(text) => text.clone(),
         Data::DateTime(time) if time.is_datetime() => {
             let (year, month, day, hour, minute, second, milli) = time.to_ymd_hms_milli();
             if year < 1901 && time.as_f64() < 1.0 {

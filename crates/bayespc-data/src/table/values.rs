@@ -143,9 +143,6 @@ impl Texts {
                 return Err((i, self.get(i).unwrap_or_default().to_owned()));
             }
         }
-        fn spread<T: Copy>(codes: &[u32], each: &[T], missing: T) -> Vec<T> {
-            codes.iter().map(|code| each.get(*code as usize).copied().unwrap_or(missing)).collect()
-        }
         Ok(match values {
             Values::Number(each) => Values::Number(spread(&self.codes, &each, f64::NAN)),
             Values::Bool(each) => Values::Bool(spread(&self.codes, &each, None)),
@@ -335,4 +332,9 @@ impl Values {
             Self::Unsupported(_) => None,
         }
     }
+}
+
+/// What each code stands for.
+fn spread<T: Copy>(codes: &[u32], each: &[T], missing: T) -> Vec<T> {
+    codes.iter().map(|code| each.get(*code as usize).copied().unwrap_or(missing)).collect()
 }

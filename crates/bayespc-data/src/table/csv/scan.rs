@@ -28,7 +28,7 @@ pub(super) enum Scan {
 
 impl Span {
     /// The trimmed text of the cell.
-    pub fn text<'a>(self, text: &'a str) -> Cow<'a, str> {
+    pub fn text(self, text: &str) -> Cow<'_, str> {
         let raw = &text[self.start..self.end];
         if self.quotes { Cow::Owned(unquoted(raw).trim().to_owned()) } else { Cow::Borrowed(trimmed(raw)) }
     }
@@ -48,12 +48,10 @@ fn unquoted(raw: &str) -> String {
     let mut rest = raw;
     while let Some((before, after)) = rest.split_once('"').filter(|_| quoted) {
         text.push_str(before);
-        match after.strip_prefix('"') {
-            Some(after) => {
-                text.push('"');
-                rest = after;
-            }
-            None => (quoted, rest) = (false, after),
+        quoted = after.starts_with('"');
+        rest = after.strip_prefix('"').unwrap_or(after);
+        if quoted {
+            text.push('"');
         }
     }
     text.push_str(rest);
