@@ -27,14 +27,10 @@ const WORDS: [&str; 8] = ["Aarau", "Bern", "Chur", "Davos", "Genève", "\"Züric
 /// Run the benchmark.
 pub fn run(args: &BenchArgs) -> Result<Outcome> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
-    let path = match &args.file {
-        Some(file) => file.clone(),
-        None => {
-            let path = folder.path().join("table.csv");
-            write_csv(&path, args.rows.unwrap_or(1_000_000)).context("cannot write a temporary CSV file")?;
-            path
-        }
-    };
+    let path = args.file.clone().unwrap_or_else(|| folder.path().join("table.csv"));
+    if args.file.is_none() {
+        write_csv(&path, args.rows.unwrap_or(1_000_000)).context("cannot write a temporary CSV file")?;
+    }
     let megabytes = std::fs::metadata(&path)?.len() as f64 / 1e6;
     let repeats = args.repeats.unwrap_or(3);
     let bar = bar("read", (args.threads.len() * repeats) as u64);

@@ -6,8 +6,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use bayespc_data::{
-    Encoding, EncodingOptions, Error, Keep, Kind, ReadOptions, RowBatches, RowSource, Table, Values, Wish,
-    Wishes,
+    Column, Encoding, EncodingOptions, Error, Keep, Kind, ParquetWriter, ReadOptions, RowBatches, RowSource,
+    Table, Values, Wish, Wishes,
 };
 use flate2::write::GzEncoder;
 
@@ -282,6 +282,31 @@ fn a_long_file_reads_the_same_in_batches_as_at_once() {
         at += batch.features.ncols();
     }
     assert_eq!(at, 60_000);
+}
+
+#[test]
+fn texts_in_parquet_are_judged_like_those_of_other_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("texts.parquet");
+    let texts = |name: &str, cells: [&str; 3]| Column::texts(name, cells.into_iter().map(Some).collect());
+    let columns = vec![
+        texts("when", ["2024-01-01", "2024-02-01", "2024-03-01"]),
+        texts("price", ["€5", "€1,000.50", "€7"]),
+        texts("city", ["Bern", "Aarau", "Bern"]),
+        texts("code", ["007", "008", "009"]),
+    ];
+    let mut writer = ParquetWriter::new(&path, std::fs::File::create(&path).unwrap(), &columns).unwrap();
+    writer.write(columns).unwrap();
+    writer.finish().unwrap();
+    let wishes = Wishes::from([("code".to_owned(), Wish::As(Kind::Text))]);
+    let table = Table::read_with(&path, &ReadOptions { wishes, ..ReadOptions::default() }).unwrap();
+    let kinds: Vec<_> = table.columns().iter().map(|column| column.kind.to_string()).collect();
+    assert_eq!(kinds, ["time YYYY-MM-DD", "number 1,234.5 €", "text", "text"]);
+    assert_eq!(table.column("price").unwrap().number(1), Ok(Some(1000.5)));
+    // And so are further rows, by the kinds of the model.
+    let encoding = Encoding::fit(&table, &["price"], &EncodingOptions::default()).unwrap();
+    let batch = RowBatches::open(&path, &encoding, 2).unwrap().next().unwrap().unwrap();
+    assert_eq!(batch.features.ncols(), 2);
 }
 
 /// One row of every type that numbers and times have in Parquet.

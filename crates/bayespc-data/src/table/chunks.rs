@@ -64,7 +64,8 @@ impl ChunkReader {
             Self::Json(reader) => reader.head(&options.wishes, limit),
             Self::Parquet(reader) => {
                 let head = reader.head(&exactly(&options.wishes), limit)?;
-                head.ok_or_else(|| Error::NoRows { file: reader.file().to_owned() })
+                let head = head.ok_or_else(|| Error::NoRows { file: reader.file().to_owned() })?;
+                head.judge_texts(&|name| options.wishes.get(name).copied())
             }
             Self::Workbook { file, bytes, sheet, .. } => {
                 let wish = |name: &str| options.wishes.get(name).copied();

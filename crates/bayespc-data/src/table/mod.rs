@@ -140,6 +140,27 @@ impl Table {
         Ok(Self { remarks, ..table })
     }
 
+    /// The same with texts judged like the cells of a CSV file: whoever wrote dates or amounts as texts means them.
+    fn judge_texts(mut self, wish: &dyn Fn(&str) -> Option<Wish>) -> Result<Self> {
+        let mut texts = Vec::new();
+        for column in &mut self.columns {
+            if let Values::Text(cells) = &mut column.values {
+                texts.push((column.name.clone(), std::mem::take(cells)));
+            }
+        }
+        if texts.is_empty() {
+            return Ok(self);
+        }
+        let judged = Self::from_texts(&self.file, texts, wish)?;
+        for column in judged.columns {
+            if let Some(slot) = self.columns.iter_mut().find(|slot| slot.name == column.name) {
+                *slot = column;
+            }
+        }
+        self.remarks.extend(judged.remarks);
+        Ok(self)
+    }
+
     /// A table of columns under a name for messages.
     pub fn from_columns(name: &str, columns: Vec<Column>) -> Result<Self> {
         let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
