@@ -81,6 +81,14 @@ fn marks_far_from_all_others_are_missing_cells_and_slips_are_set_to_the_limits()
     let slip = fit(&column((0..100).map(|i| if i == 8 { "15".to_owned() } else { cells(i) })));
     assert_eq!(slip.feature_names(), ["a", "b"]);
     assert!(slip.columns[0].remark.contains("beyond 0 … 19"), "{:?}", slip.columns[0]);
+    // A mark of one column is one in others, if it is far from their values.
+    let near = |i: usize| (if i % 3 == 0 { 9999 } else { i * 150 }).to_string();
+    let lines: String = (0..100).map(|i| format!("{},{},{}\n", cells(i), (i * 7) % 20, near(i))).collect();
+    let shared = fit(&csv(&format!("a,b,c\n{lines}")));
+    assert_eq!(shared.feature_names(), ["a", "a=(missing)", "b", "c"]);
+    let new = shared.transform(&csv("a,b,c\n1,9999,9999\n")).unwrap();
+    assert!((new.features[(2, 0)] - 9.5).abs() < 1e-12 && new.features[(3, 0)] == 9999.0);
+    assert_eq!(new.warnings, [Warning::Imputed { column: "b".into(), count: 1 }]);
     // Where a missing cell is an error, a mark is a slip.
     let strict = EncodingOptions { missing: Missing::Error, ..EncodingOptions::default() };
     let strict = Encoding::fit(&train, &[], &strict).unwrap();

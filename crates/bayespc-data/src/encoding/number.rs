@@ -11,7 +11,8 @@
 //! outlier  |x − nearest quartile| > 20 · (upper − lower quartile),  in at most one cell of twenty
 //! ```
 //!
-//! One that occurs more than once is a mark, and taken for missing; others are set to the nearest value that is no
+//! One that occurs more than once is a mark, and taken for missing, in other columns too if it is far from their
+//! values; others are set to the nearest value that is no
 //! outlier. As they are, a handful of them would set the scale of the column, and a line drawn through them would be
 //! followed far from the data. A normal variable is as far from its quartiles once in 10¹⁶⁰ times. Where training had
 //! none, a new value is taken as it is: far from the data the model is unsure, as it should be.
@@ -51,20 +52,32 @@ const ONE_IN: usize = 20;
 impl NumberCoding {
     /// Learns mean, marks and limits; of numbers that the user has asked for, or that must not be missing, no marks.
     pub(super) fn learn(cells: &Cells<'_>, asked: bool, policy: Missing) -> Result<Self> {
+        Self::learn_with(cells, asked, policy, &[])
+    }
+
+    /// Learns, knowing marks of other columns: far from the values of this one they are marks here too.
+    pub(super) fn learn_with(
+        cells: &Cells<'_>,
+        asked: bool,
+        policy: Missing,
+        others: &[f64],
+    ) -> Result<Self> {
         let mut known = Vec::with_capacity(cells.len());
         for i in 0..cells.len() {
             known.extend(cells.number(i)?);
         }
         let mut coding =
             Self { mean: 0.0, missing: known.len() < cells.len(), marks: Vec::new(), limits: None };
-        if !asked && let Some((outliers, limits)) = outliers(&known) {
-            coding.limits = Some(limits);
+        if !asked && let Some(fence) = Fence::of(&known) {
             if policy != Missing::Error {
-                let twice = outliers.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
-                coding.marks = twice.collect();
+                let twice = fence.outliers.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
+                let others = others.iter().copied().filter(|mark| fence.is_beyond(*mark));
+                coding.marks = twice.chain(others).collect();
+                coding.marks.sort_unstable_by(f64::total_cmp);
                 coding.marks.dedup();
-                coding.missing |= !coding.marks.is_empty();
+                coding.missing |= fence.outliers.iter().any(|outlier| coding.marks.contains(outlier));
             }
+            coding.limits = fence.limits;
         }
         let (mut mean, mut count) = (0.0, 0.0);
         for x in known.into_iter().filter_map(|x| coding.read(x)) {
@@ -111,25 +124,42 @@ impl NumberCoding {
     }
 }
 
-/// The outliers, sorted, and the least and largest value that is none; `None` if there are no outliers.
-fn outliers(known: &[f64]) -> Option<(Vec<f64>, (f64, f64))> {
-    let n = known.len();
-    if n < ENOUGH {
-        return None;
+/// What is far from most values, and the few values that are.
+struct Fence {
+    low: f64,
+    high: f64,
+    /// Sorted.
+    outliers: Vec<f64>,
+    /// Least and largest value that is no outlier, if there are outliers.
+    limits: Option<(f64, f64)>,
+}
+
+impl Fence {
+    /// `None` if values do not tell what is far, or too many are.
+    fn of(known: &[f64]) -> Option<Self> {
+        let n = known.len();
+        if n < ENOUGH {
+            return None;
+        }
+        let mut sorted = known.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let (lower, upper) = (sorted[n / 4], sorted[n - 1 - n / 4]);
+        let far = FAR * (upper - lower);
+        // Half the values alike: there is no scale to tell far by.
+        if !(far > 0.0 && far.is_finite()) {
+            return None;
+        }
+        let (low, high) = (lower - far, upper + far);
+        let first = sorted.partition_point(|x| *x < low);
+        let end = sorted.partition_point(|x| *x <= high);
+        let outliers = [&sorted[..first], &sorted[end..]].concat();
+        let limits = (!outliers.is_empty()).then(|| (sorted[first], sorted[end - 1]));
+        (outliers.len() * ONE_IN <= n).then_some(Self { low, high, outliers, limits })
     }
-    let mut sorted = known.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let (lower, upper) = (sorted[n / 4], sorted[n - 1 - n / 4]);
-    let far = FAR * (upper - lower);
-    // Half the values alike: there is no scale to tell far by.
-    if !(far > 0.0 && far.is_finite()) {
-        return None;
+
+    fn is_beyond(&self, x: f64) -> bool {
+        x < self.low || x > self.high
     }
-    let first = sorted.partition_point(|x| *x < lower - far);
-    let end = sorted.partition_point(|x| *x <= upper + far);
-    let count = first + n - end;
-    (count > 0 && count * ONE_IN <= n)
-        .then(|| ([&sorted[..first], &sorted[end..]].concat(), (sorted[first], sorted[end - 1])))
 }
 
 /// Name of the input that tells which cells were missing.
