@@ -58,7 +58,7 @@ def write_table(path, names, *columns):
 
 def predicted(command, model, table, *flags):
     """Return the columns of the command's predictions by name."""
-    rows = list(csv.DictReader(command("predict", model, table, *flags).splitlines()))
+    rows = list(csv.DictReader(command("predict", model, table, "--digits", 17, *flags).splitlines()))
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
@@ -189,5 +189,7 @@ def test_a_model_goes_from_the_command_to_the_package_and_back(command, data, tm
     table = write_table(tmp_path / "table.csv", ["a", "b", "c", "height"], *X.T, y)
     command("fit", table, "--target", "height", *FIT, "--out", tmp_path / "first")
     bayespc.load(tmp_path / "first").save(tmp_path / "second")
-    first, second = (command("predict", tmp_path / name, table) for name in ("first", "second"))
+    first, second = (
+        command("predict", tmp_path / name, table, "--digits", 17) for name in ("first", "second")
+    )
     assert first == second

@@ -79,7 +79,9 @@ def test_a_frame_as_people_have_it_is_fitted_and_tells_what_it_understood():
     expected = model.predict(X)
     np.testing.assert_array_equal(model.predict(X[X.columns[::-1]].assign(more=1)), expected)
     np.testing.assert_array_equal(model.predict(X.drop(columns=["key", "note", "country"])), expected)
-    with pytest.raises(ValueError, match=r"X has no column 'city'; did you mean 'City'\? \(its columns: key, size"):
+    with pytest.raises(
+        ValueError, match=r"X has no column 'city'; did you mean 'City'\? \(its columns: key, size"
+    ):
         model.predict(X.rename(columns={"city": "City"}))
 
 

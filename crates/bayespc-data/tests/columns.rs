@@ -62,20 +62,37 @@ fn holes_of_numbers_have_the_mean_and_an_input_of_their_own_where_training_had_h
 }
 
 #[test]
-fn values_far_from_all_others_are_set_to_the_limits_and_marked() {
+fn marks_far_from_all_others_are_missing_cells_and_slips_are_set_to_the_limits() {
     let cells = |i: usize| match i {
-        7 => "9999".to_owned(),
+        7 | 8 => "9999".to_owned(),
         30 => "-9999".to_owned(),
-        31 => String::new(),
         _ => ((i * 37) % 20).to_string(),
     };
     let train = column((0..100).map(cells));
     let encoding = fit(&train);
-    assert_eq!(encoding.feature_names(), ["a", "a=(missing)", "a=(outlier)", "b"]);
-    assert!(encoding.columns[0].remark.contains("beyond 0 … 19"), "{:?}", encoding.columns[0]);
-    let rows = rows(&encoding, &train);
-    assert_eq!((&rows[7][..3], &rows[30][..3]), (&[19.0, 0.0, 1.0][..], &[0.0, 0.0, 1.0][..]));
-    assert_eq!((rows[0][2], rows[31][1], rows[31][2]), (0.0, 1.0, 0.0));
+    assert_eq!(encoding.feature_names(), ["a", "a=(missing)", "b"]);
+    assert_eq!(encoding.columns[0].remark, "9999 taken for missing");
+    let Coding::Number(number) = &encoding.features[0].coding else { panic!("a number") };
+    let mean =
+        (0..100).filter(|i| ![7, 8, 30].contains(i)).map(|i| (i * 37) % 20).sum::<usize>() as f64 / 98.0;
+    assert!((number.mean - mean).abs() < 1e-12, "{} {mean}", number.mean);
+    let coded = rows(&encoding, &train);
+    assert_eq!((&coded[7][..2], &coded[30][..2]), (&[number.mean, 1.0][..], &[0.0, 0.0][..]));
+    let slip = fit(&column((0..100).map(|i| if i == 8 { "15".to_owned() } else { cells(i) })));
+    assert_eq!(slip.feature_names(), ["a", "b"]);
+    assert!(slip.columns[0].remark.contains("beyond 0 … 19"), "{:?}", slip.columns[0]);
+    // A mark of one column is one in others, if it is far from their values.
+    let near = |i: usize| (if i % 3 == 0 { 9999 } else { i * 150 }).to_string();
+    let lines: String = (0..100).map(|i| format!("{},{},{}\n", cells(i), (i * 7) % 20, near(i))).collect();
+    let shared = fit(&csv(&format!("a,b,c\n{lines}")));
+    assert_eq!(shared.feature_names(), ["a", "a=(missing)", "b", "c"]);
+    let new = shared.transform(&csv("a,b,c\n1,9999,9999\n")).unwrap();
+    assert!((new.features[(2, 0)] - 9.5).abs() < 1e-12 && new.features[(3, 0)] == 9999.0);
+    assert_eq!(new.warnings, [Warning::Imputed { column: "b".into(), count: 1 }]);
+    // Where a missing cell is an error, a mark is a slip.
+    let strict = EncodingOptions { missing: Missing::Error, ..EncodingOptions::default() };
+    let strict = Encoding::fit(&train, &[], &strict).unwrap();
+    assert_eq!(strict.transform(&train).unwrap().features[(0, 7)], 19.0);
     // Who asks for a number gets it as it is; so does a column without outliers, also far from training.
     let asked = Encoding::fit(&train, &[], &asking(&["a=number"])).unwrap();
     assert_eq!(asked.transform(&train).unwrap().features[(0, 7)], 9999.0);

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::sink::Sink;
-use super::{BoolCoding, CategoryCoding, Cells, ColumnChoice, HashCoding, NumberCoding, TimeCoding};
+use super::{
+    BoolCoding, CategoryCoding, Cells, ColumnChoice, EncodingOptions, HashCoding, NumberCoding, TimeCoding,
+};
 use crate::Result;
 use crate::table::{Column, Kind, TimeFormat};
 
@@ -41,14 +43,14 @@ impl Coding {
     pub(super) fn learn(
         cells: &Cells<'_>,
         choice: ColumnChoice,
-        max_categories: usize,
-        asked: bool,
+        options: &EncodingOptions,
     ) -> Result<Option<Self>> {
+        let asked = options.choice(cells.name()).is_some();
         Ok(Some(match choice {
-            ColumnChoice::Number(_) => Self::Number(NumberCoding::learn(cells, asked)?),
+            ColumnChoice::Number(_) => Self::Number(NumberCoding::learn(cells, asked, options.missing)?),
             ColumnChoice::Bool => Self::Bool(BoolCoding::learn(cells)?),
             ColumnChoice::Category { most } => {
-                Self::Category(CategoryCoding::learn(cells, most.unwrap_or(max_categories), asked))
+                Self::Category(CategoryCoding::learn(cells, most.unwrap_or(options.max_categories), asked))
             }
             ColumnChoice::Time(_) => Self::Time(TimeCoding::learn(cells)?),
             ColumnChoice::Text { inputs } => Self::Hash(HashCoding { inputs }),

@@ -92,14 +92,20 @@ impl Encoding {
     /// Learns from rows that have their targets.
     fn fit_known(table: &Table, targets: &[&str], options: &EncodingOptions) -> Result<Self> {
         let target = TargetColumns::learn(table, targets, options.task)?;
-        let (mut features, mut columns) = (Vec::new(), Vec::new());
+        let (mut features, mut readings) = (Vec::new(), Vec::new());
         for column in table.columns().iter().filter(|column| !targets.contains(&column.name.as_str())) {
             let cells = Cells { table, column };
             let reading = understand::read(&cells, options)?;
-            let asked = options.choice(&column.name).is_some();
-            let coding = Coding::learn(&cells, reading.choice, options.max_categories, asked)?;
-            columns.push(ColumnSummary::of(&cells, reading.understood, coding.as_ref(), &reading.remark)?);
+            let coding = Coding::learn(&cells, reading.choice, options)?;
             features.extend(coding.map(|coding| FeatureColumn::new(column, coding)));
+            readings.push((cells, reading));
+        }
+        share_marks(&mut features, table, options)?;
+        let mut columns = Vec::with_capacity(readings.len());
+        for (cells, reading) in readings {
+            let feature = features.iter().find(|feature| feature.name == cells.name());
+            let coding = feature.map(|feature| &feature.coding);
+            columns.push(ColumnSummary::of(&cells, reading.understood, coding, &reading.remark)?);
         }
         if features.is_empty() {
             let why = |column: &ColumnSummary| format!("`{}`: {}", column.name, column.understood);
@@ -127,10 +133,12 @@ impl Encoding {
         let mut refitted = self.clone();
         for feature in &mut refitted.features {
             let cells = Cells::of(table, &feature.name)?;
-            let asked = options.choice(&feature.name);
-            let choice = asked.unwrap_or(feature.coding.choice());
-            let coding = Coding::learn(&cells, choice, options.max_categories, asked.is_some())?;
+            let choice = options.choice(&feature.name).unwrap_or(feature.coding.choice());
+            let coding = Coding::learn(&cells, choice, options)?;
             feature.coding = coding.unwrap_or_else(|| feature.coding.clone());
+        }
+        share_marks(&mut refitted.features, table, options)?;
+        for feature in &refitted.features {
             if let Some(summary) = refitted.columns.iter_mut().find(|column| column.name == feature.name) {
                 summary.inputs = feature.width();
             }
@@ -196,6 +204,28 @@ impl Encoding {
     pub fn has_targets(&self, table: &Table) -> bool {
         self.target.as_ref().is_some_and(|target| target.names().iter().all(|name| table.has_column(name)))
     }
+}
+
+/// What marks missing cells in one column of numbers marks them in others.
+fn share_marks(features: &mut [FeatureColumn], table: &Table, options: &EncodingOptions) -> Result<()> {
+    let marks = features.iter().flat_map(|feature| match &feature.coding {
+        Coding::Number(number) => &number.marks[..],
+        _ => &[],
+    });
+    let mut marks: Vec<f64> = marks.copied().collect();
+    marks.sort_unstable_by(f64::total_cmp);
+    marks.dedup();
+    if marks.is_empty() {
+        return Ok(());
+    }
+    for feature in features {
+        let asked = options.choice(&feature.name).is_some();
+        if let Coding::Number(number) = &mut feature.coding {
+            let cells = Cells::of(table, &feature.name)?;
+            *number = NumberCoding::learn_with(&cells, asked, options.missing, &marks)?;
+        }
+    }
+    Ok(())
 }
 
 /// For serde: what is false goes without saying.
