@@ -8,12 +8,13 @@
 
 mod candidates;
 mod chance;
+mod choice;
 mod race;
 mod score;
 mod settings;
 mod verdict;
 
-pub(super) use race::choose;
+pub(super) use choice::choose;
 pub use score::HeldOutScores;
 pub use settings::SearchSettings;
 pub use verdict::Candidate;

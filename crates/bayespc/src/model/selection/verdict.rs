@@ -4,7 +4,8 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::race::{Choice, Kind, Race};
+use super::choice::Choice;
+use super::race::{Kind, Race};
 use super::score::{HeldOut, HeldOutScores, pick, temperature};
 use crate::data::{OwnedSamples, Targets};
 use crate::error::{Error, Result};
