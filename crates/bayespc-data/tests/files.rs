@@ -147,7 +147,7 @@ fn ods() -> Vec<u8> {
 
 /// Every cell as text.
 fn cells(table: &Table) -> Vec<(String, Vec<String>)> {
-    let column = |column: &bayespc_data::Column| {
+    let column = |column: &Column| {
         let cells = (0..table.n_rows()).map(|i| column.text(i).unwrap_or_default().into_owned());
         (format!("{}: {}", column.name, column.kind), cells.collect())
     };
