@@ -21,6 +21,7 @@ use crate::columns::understood;
 use crate::fit::DATA_NOTE;
 use crate::output::{print, print_json, two_columns};
 use crate::predict::{encoding_of, read_model, target_names};
+use crate::sink::significant;
 
 /// Show what is in a model file.
 #[derive(Args, Debug)]
@@ -249,7 +250,7 @@ fn layer_table(layers: &[LayerFacts]) -> String {
             format!("{d_post} × {d_pre}"),
             d_post * d_pre,
             facts.effective,
-            facts.prior_var,
+            significant(facts.prior_var, 4),
         ));
     }
     let weights: usize = layers.iter().map(|f| f.shape.0 * f.shape.1).sum();

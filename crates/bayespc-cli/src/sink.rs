@@ -102,7 +102,7 @@ fn csv_text(kept: &[Column], predicted: &[Column], digits: usize, header: bool) 
 }
 
 /// A number of so many digits, and no more zeros than it needs.
-fn significant(x: f64, digits: usize) -> String {
+pub fn significant(x: f64, digits: usize) -> String {
     let scientific = format!("{x:.0$e}", digits - 1);
     let rounded: f64 = scientific.parse().unwrap_or(x);
     let size = rounded.abs();
