@@ -19,7 +19,9 @@ def one_row() -> None:
     """Print median times of one row through five networks of 50-50."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 10))
-    model = BPCRegressor(search=False, n_members=5, random_state=0).fit(X, X[:, 0] + 0.3 * rng.normal(size=300))
+    model = BPCRegressor(search=False, n_members=5, random_state=0).fit(
+        X, X[:, 0] + 0.3 * rng.normal(size=300)
+    )
     for name, predict in [("predict", model.predict), ("predict_interval", model.predict_interval)]:
         times = []
         for _ in range(500):

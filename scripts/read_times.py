@@ -21,7 +21,9 @@ READERS = {
     "pandas": "import pandas as m; read = lambda f: m.read_csv(f)",
     "pandas (pyarrow)": "import pandas as m; read = lambda f: m.read_csv(f, engine='pyarrow')",
 }
-TIMED = "import sys, time; {}; start = time.perf_counter(); read(sys.argv[1]); print(time.perf_counter() - start)"
+TIMED = (
+    "import sys, time; {}; start = time.perf_counter(); read(sys.argv[1]); print(time.perf_counter() - start)"
+)
 
 
 def write_table(path: Path, rows: int) -> None:
@@ -38,7 +40,14 @@ def write_table(path: Path, rows: int) -> None:
         "code": (3, lambda: codes[rng.integers(0, len(codes), rows)]),
         "word": (4, lambda: words[rng.integers(0, len(words), rows)]),
         "day": (2, lambda: rng.integers(7300, 20_000, rows).astype("datetime64[D]")),
-        "instant": (2, lambda: rng.integers(1_700_000_000, 1_730_000_000, rows).astype("datetime64[s]").astype("datetime64[ms]")),
+        "instant": (
+            2,
+            lambda: (
+                rng.integers(1_700_000_000, 1_730_000_000, rows)
+                .astype("datetime64[s]")
+                .astype("datetime64[ms]")
+            ),
+        ),
         "bit": (2, lambda: rng.integers(0, 2, rows).astype(bool)),
     }
     columns = []
@@ -66,8 +75,12 @@ def main() -> None:
             seconds["bayespc"].append(ours["runs"][0]["seconds"])
             for name, code in READERS.items():
                 run = [sys.executable, "-c", TIMED.format(code), str(path)]
-                seconds[name].append(float(subprocess.run(run, capture_output=True, check=True, text=True).stdout))
-    print(f"{ours['rows']} rows of {ours['columns']} columns, {ours['megabytes']:.0f} MB, median of {args.rounds}\n")
+                seconds[name].append(
+                    float(subprocess.run(run, capture_output=True, check=True, text=True).stdout)
+                )
+    print(
+        f"{ours['rows']} rows of {ours['columns']} columns, {ours['megabytes']:.0f} MB, median of {args.rounds}\n"
+    )
     for name, times in seconds.items():
         median = statistics.median(times)
         print(f"{name:<18}{median:7.2f} s  {ours['megabytes'] / median:6.0f} MB/s")
