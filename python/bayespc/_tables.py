@@ -52,7 +52,6 @@ class ColumnList(list[dict[str, Any]]):
 def prepared(estimator: Any, X: Any, y: Any, sample_weight: Any, reset: bool) -> Prepared:
     """Return samples with what can be learned from in them, encoded if they are more than plain numbers."""
     policy = choice("missing", estimator.missing, MISSING)
-    X, y, sample_weight = with_targets(X, y, sample_weight)
     X = dense(X)
     if not reset:
         table, encoding = _later(estimator, X)
@@ -62,6 +61,8 @@ def prepared(estimator: Any, X: Any, y: Any, sample_weight: Any, reset: bool) ->
     columns, names = _first_columns(estimator, X, policy)
     if columns is None:
         return Prepared(X, y, sample_weight)
+    if columns and len(columns[0].cells) == 0:
+        raise ValueError("X has no rows: Found array with 0 sample(s) while a minimum of 1 is required")
     choices = _choices(estimator.columns, is_frame(X))
     if is_frame(X) and not choices and all(column.is_plain and not column.category for column in columns):
         if type(X).__module__.split(".")[0] in ("pandas", "polars"):
@@ -104,8 +105,27 @@ def with_targets(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         return X, y, sample_weight
     rows = np.flatnonzero(~missing)
     n = int(missing.sum())
-    warnings.warn(f"{n} {'row' if n == 1 else 'rows'} without a target left out", stacklevel=5)
+    warnings.warn(f"{n} {'row' if n == 1 else 'rows'} without a target left out", stacklevel=4)
     return _select(X, rows), _select(y, rows), _select(sample_weight, rows)
+
+
+def numeric_targets(y: Any) -> Any:
+    """Return a frame's column of text as the numbers it spells (1,234.50, 12 %, € 3); others as they are."""
+    if not hasattr(y, "to_list") or getattr(y, "ndim", 1) != 1:
+        return y
+    cells = y.to_list()
+    texts = [cell if isinstance(cell, str) else None for cell in cells]
+    if not any(texts) or any(text is None and cell == cell for text, cell in zip(texts, cells, strict=True)):
+        return y
+    name = y.name if isinstance(getattr(y, "name", None), str) and y.name else "y"
+    options = json.dumps({"missing": "error", "columns": {name: "number"}})
+    try:
+        table = _core.Encoding.table([(name, texts)], options)
+        matrix, _ = _core.Encoding.fit(table, options).transform(table)
+    except ValueError as error:
+        message = str(error).replace("X, row", "y, row", 1)
+        raise ValueError(f"{message} (classes are for BPCClassifier)") from None
+    return matrix[:, 0]
 
 
 def dense(X: Any) -> Any:
@@ -270,7 +290,7 @@ def _missing_targets(y: Any) -> npt.NDArray[np.bool_] | None:
             missing = np.column_stack([part.is_null(nan_is_null=True).to_numpy() for part in parts])
         case _:
             return None
-    return np.logical_or.reduce(missing.reshape(len(missing), -1), axis=1)
+    return np.logical_or.reduce(missing.reshape(len(missing), -1), axis=1) if len(missing) else None
 
 
 def _nulls(series: Any) -> npt.NDArray[np.bool_]:

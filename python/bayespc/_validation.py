@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ._tables import Inputs, inputs, prepared
+from ._tables import Inputs, inputs, numeric_targets, prepared, with_targets
 
 Array = npt.NDArray[np.float64]
 Samples = npt.NDArray[np.float64] | npt.NDArray[np.float32]
@@ -57,7 +57,8 @@ def checked_regression(
 ) -> tuple[Samples, Array, Array | None]:
     """Return X, real-valued y of one or more columns, and weights."""
     rules = {"multi_output": True, "y_numeric": True}
-    X, y, weights = _checked(estimator, X, y, sample_weight, reset, rules)
+    X, y, sample_weight = with_targets(X, y, sample_weight)
+    X, y, weights = _checked(estimator, X, numeric_targets(y), sample_weight, reset, rules)
     targets = np.asarray(y, dtype=np.float64)
     _check_size(targets)
     return X, targets, weights
@@ -102,6 +103,7 @@ def checked_classification(
     estimator: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, reset: bool
 ) -> tuple[Samples, npt.NDArray[Any], Array | None]:
     """Return X, one column of class labels, and weights."""
+    X, y, sample_weight = with_targets(X, y, sample_weight)
     X, y, weights = _checked(estimator, X, y, sample_weight, reset, {})
     check_classification_targets(y)
     return X, cast("npt.NDArray[Any]", y), weights
