@@ -111,6 +111,7 @@ impl TableArgs {
     }
 
     /// Read the first rows of a file and settle the target, for a stream; gives the file, still at its beginning.
+    /// Rows that cannot be read are not asked.
     pub fn load_head(&self, limit: usize) -> Result<(Problem, RowSource)> {
         let path = Path::new(&self.data);
         if self.data != STANDARD_INPUT && (path.is_dir() || !path.exists()) {
@@ -118,10 +119,24 @@ impl TableArgs {
         }
         let options = self.reading()?;
         let mut rows = RowSource::open(path, &options)?;
-        let table = rows.head(&options, limit)?;
+        let mut table = rows.head_that_reads(&options, limit)?;
         tell_remarks(&table);
-        let problem = self.problem(Source { name: short_name(&self.data), table, benchmark: None })?;
-        Ok((problem, rows))
+        loop {
+            let source = Source { name: short_name(&self.data), table: table.clone(), benchmark: None };
+            let error = match self.problem(source) {
+                Ok(problem) => return Ok((problem, rows)),
+                Err(error) => error,
+            };
+            // Rows that are not finite will be left out: they must not keep the others from being understood.
+            let Some(bayespc_data::Error::NotFinite { column, .. }) = error.downcast_ref() else {
+                return Err(error);
+            };
+            let n = table.n_rows();
+            table = table.finite_in(column);
+            if table.n_rows() == n || table.n_rows() == 0 {
+                return Err(error);
+            }
+        }
     }
 
     /// What is asked of whoever reads the file.

@@ -17,4 +17,5 @@ mod hostile;
 mod interrupt;
 mod output;
 mod own_files;
+mod streams;
 mod support;
