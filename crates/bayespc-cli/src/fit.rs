@@ -33,6 +33,7 @@ pub const DATA_NOTE: &str = "data";
   bayespc fit iris.csv --target species --config settings.toml --json
   bayespc fit meters.parquet --target load --stream --out model.safetensors
   bayespc fit meters.csv.gz --target load --stream --out model.safetensors --checkpoint load.checkpoint
+  bayespc fit today.csv --stream --from model.safetensors --out newer.safetensors
 
 A settings file has the same keys as --set:
   members = 3
@@ -85,10 +86,10 @@ pub fn run(args: &FitArgs) -> Result<()> {
     if let Some(config) = &args.settings.config {
         files.reads("the settings file of --config", config);
     }
+    let pass = args.stream.pass(&mut files)?;
     let out = files.output("--out", args.out.as_deref())?;
     let page = files.output("--report", args.report.as_deref())?;
     if args.stream.stream {
-        let pass = args.stream.pass(&mut files)?;
         return stream::run(&args.table, &settings, &pass, out, args.json);
     }
     let problem = args.table.load()?;

@@ -113,12 +113,8 @@ impl TableArgs {
     /// Read the first rows of a file and settle the target, for a stream; gives the file, still at its beginning.
     /// Rows that cannot be read are not asked.
     pub fn load_head(&self, limit: usize) -> Result<(Problem, RowSource)> {
-        let path = Path::new(&self.data);
-        if self.data != STANDARD_INPUT && (path.is_dir() || !path.exists()) {
-            return Err(usage(format!("--stream reads a file, and {} is none", self.data)));
-        }
         let options = self.reading()?;
-        let mut rows = RowSource::open(path, &options)?;
+        let mut rows = self.open_rows(&options)?;
         let mut table = rows.head_that_reads(&options, limit)?;
         tell_remarks(&table);
         loop {
@@ -137,6 +133,32 @@ impl TableArgs {
                 return Err(error);
             }
         }
+    }
+
+    /// Open a file whose columns are known, for a stream that goes on.
+    pub fn open_as(&self, encoding: Encoding) -> Result<(Problem, RowSource)> {
+        let targets: Vec<String> =
+            encoding.target.iter().flat_map(|target| target.names()).map(str::to_owned).collect();
+        if targets.is_empty() {
+            bail!("the model does not know the name of its target: it was not made by `bayespc fit`");
+        }
+        if !self.target.is_empty() && self.target != targets {
+            return Err(usage(format!("the model predicts {}: leave out --target", targets.join(", "))));
+        }
+        let rows = self.open_rows(&self.reading()?)?;
+        let name = short_name(&self.data);
+        let table = Table::from_columns(&name, Vec::new())?;
+        let source = Source { name, table, benchmark: None };
+        let (left_out, options) = (Learnable::default(), EncodingOptions::default());
+        Ok((Problem { source, targets, left_out, options, whole: encoding, images: None }, rows))
+    }
+
+    fn open_rows(&self, options: &ReadOptions) -> Result<RowSource> {
+        let path = Path::new(&self.data);
+        if self.data != STANDARD_INPUT && (path.is_dir() || !path.exists()) {
+            return Err(usage(format!("--stream reads a file, and {} is none", self.data)));
+        }
+        Ok(RowSource::open(path, options)?)
     }
 
     /// What is asked of whoever reads the file.

@@ -80,7 +80,7 @@ fn too_many_bad_rows_are_an_error_that_names_the_one_too_many() {
 fn without_a_limit_a_hundred_or_one_in_a_hundred_may_be_bad() {
     let table = |n: usize, every: usize| -> String {
         let row = |i: usize| {
-            if i > 50 && i % every == 0 { "x,1\n".to_owned() } else { format!("{i}.5,{}\n", i % 7) }
+            if i > 50 && i.is_multiple_of(every) { "x,1\n".to_owned() } else { format!("{i}.5,{}\n", i % 7) }
         };
         format!("x,y\n{}", (1..=n).map(row).collect::<String>())
     };

@@ -82,7 +82,7 @@ fn marks_far_from_all_others_are_missing_cells_and_slips_are_set_to_the_limits()
     assert_eq!(slip.feature_names(), ["a", "b"]);
     assert!(slip.columns[0].remark.contains("beyond 0 … 19"), "{:?}", slip.columns[0]);
     // A mark of one column is one in others, if it is far from their values.
-    let near = |i: usize| (if i % 3 == 0 { 9999 } else { i * 150 }).to_string();
+    let near = |i: usize| (if i.is_multiple_of(3) { 9999 } else { i * 150 }).to_string();
     let lines: String = (0..100).map(|i| format!("{},{},{}\n", cells(i), (i * 7) % 20, near(i))).collect();
     let shared = fit(&csv(&format!("a,b,c\n{lines}")));
     assert_eq!(shared.feature_names(), ["a", "a=(missing)", "b", "c"]);

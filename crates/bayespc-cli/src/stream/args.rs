@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
-use super::{Checkpoint, Pass};
+use super::{Beginning, Checkpoint, Pass};
 use crate::failure::usage;
 use crate::output::Files;
 
@@ -24,6 +24,11 @@ pub struct StreamArgs {
     /// ended the first
     #[arg(long, value_name = "FILE", requires = "stream")]
     pub checkpoint: Option<PathBuf>,
+    /// Go on from this model instead of beginning anew: columns are read and scaled as it has them, and its settings
+    /// stay
+    #[arg(long, value_name = "MODEL", requires = "stream",
+        conflicts_with_all = ["config", "set", "seed", "preset", "search", "time_limit", "task", "ignore", "columns", "missing", "impute"])]
+    pub from: Option<PathBuf>,
     /// Rows from one checkpoint to the next, rounded up to chunks of 8192
     #[arg(long, value_name = "ROWS", requires = "checkpoint", default_value_t = 100_000)]
     pub every: usize,
@@ -35,8 +40,12 @@ impl StreamArgs {
         if self.every == 0 {
             return Err(usage("--every 0: give at least one row"));
         }
+        if let Some(from) = &self.from {
+            files.reads("the model of --from", from);
+        }
         let out = files.output("--checkpoint", self.checkpoint.as_deref())?;
         let checkpoint = out.map(|out| Checkpoint { out, every: self.every });
-        Ok(Pass { max_bad: self.max_bad, checkpoint })
+        let from = self.from.as_deref().map(Beginning::read).transpose()?;
+        Ok(Pass { max_bad: self.max_bad, checkpoint, from })
     }
 }

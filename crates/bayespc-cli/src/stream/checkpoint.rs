@@ -9,6 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use bayespc::model::{Model, ModelSettings};
 use bayespc_data::{Encoding, Targets};
+use faer::Mat;
 use serde::{Deserialize, Serialize};
 
 use super::order::Order;
@@ -17,7 +18,7 @@ use crate::failure::usage;
 use crate::fit::ENCODING_NOTE;
 use crate::input::Part;
 use crate::output::Output;
-use crate::predict::read_model;
+use crate::predict::{encoding_of, read_model};
 
 /// Note of the model that says where the stream stands.
 const NOTE: &str = "stream";
@@ -29,6 +30,29 @@ pub struct Checkpoint {
     pub out: Output,
     /// After how many rows.
     pub every: usize,
+}
+
+/// A model to begin with.
+#[derive(Debug)]
+pub struct Beginning {
+    /// The model.
+    pub model: Model,
+    /// How it reads columns, which stays as it is.
+    pub encoding: Encoding,
+    /// Of its file.
+    pub digest: Digest,
+}
+
+impl Beginning {
+    /// Read the model of `bayespc fit`.
+    pub fn read(path: &Path) -> Result<Self> {
+        let mut model = read_model(path)?;
+        // A checkpoint may be begun with, as the model that it is.
+        model.notes_mut().remove(NOTE);
+        let encoding = encoding_of(&model, path)?;
+        let digest = Digest::of(&model.to_bytes()?);
+        Ok(Self { model, encoding, digest })
+    }
 }
 
 /// Where a stream stands, between two chunks.
@@ -60,18 +84,28 @@ impl Digest {
     /// Of bytes.
     pub fn of(bytes: &[u8]) -> Self {
         let mut digest = Self::default();
-        bytes.iter().for_each(|byte| digest.word(u64::from(*byte)));
+        for byte in bytes {
+            digest.word(u64::from(*byte));
+        }
         digest
     }
 
     /// Add rows.
     pub fn add(&mut self, part: &Part) {
-        part.features.col_iter().flat_map(|column| column.iter()).for_each(|x| self.word(x.to_bits()));
+        self.matrix(&part.features);
         match &part.targets {
-            Targets::Regression(values) => {
-                values.col_iter().flat_map(|column| column.iter()).for_each(|y| self.word(y.to_bits()));
+            Targets::Regression(values) => self.matrix(values),
+            Targets::Classification(labels) => {
+                for label in labels {
+                    self.word(*label as u64);
+                }
             }
-            Targets::Classification(labels) => labels.iter().for_each(|label| self.word(*label as u64)),
+        }
+    }
+
+    fn matrix(&mut self, values: &Mat<f64>) {
+        for column in values.col_iter() {
+            column.iter().for_each(|x| self.word(x.to_bits()));
         }
     }
 

@@ -141,7 +141,7 @@ mod tests {
         assert!(share(&values) < 0.01, "{}", share(&values));
         values.sort_by(f64::total_cmp);
         assert!(share(&values) > 0.99, "{}", share(&values));
-        assert!(share(&[5.0; 3000]) < SORTED);
+        assert!(share(&vec![5.0; 3000]) < SORTED);
     }
 
     #[test]

@@ -8,6 +8,8 @@
 )]
 
 mod bad_input;
+#[cfg(target_os = "linux")]
+mod checkpoints;
 mod columns;
 mod completions;
 mod evaluate;
