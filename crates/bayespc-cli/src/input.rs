@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use bayespc::{ModelSettings, Samples};
 use bayespc_data::{
-    ColumnChoice, ColumnSummary, Encoding, EncodingOptions, Learnable, ReadOptions, RowSource, Split, Table,
-    Targets, Task,
+    ColumnChoice, ColumnSummary, Encoding, EncodingOptions, Kind, Learnable, ReadOptions, RowSource, Split,
+    Table, Targets, Task, Wish,
 };
 use clap::{Args, ValueEnum};
 use faer::Mat;
@@ -113,7 +113,11 @@ impl TableArgs {
     /// Read the first rows of a file and settle the target, for a stream; gives the file, still at its beginning.
     /// Rows that cannot be read are not asked.
     pub fn load_head(&self, limit: usize) -> Result<(Problem, RowSource)> {
-        let options = self.reading()?;
+        let mut options = self.reading()?;
+        for name in &self.columns.ignore {
+            // Anything may stand in a column that nobody reads.
+            options.wishes.entry(name.clone()).or_insert(Wish::As(Kind::Text));
+        }
         let mut rows = self.open_rows(&options)?;
         let mut table = rows.head_that_reads(&options, limit)?;
         tell_remarks(&table);

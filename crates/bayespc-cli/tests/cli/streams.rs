@@ -72,9 +72,39 @@ fn a_file_of_nothing_but_bad_cells_in_a_column_is_an_error() {
 }
 
 #[test]
+fn a_column_that_is_ignored_makes_no_row_bad() {
+    let sandbox = Sandbox::new();
+    let mark = |j: usize| if j.is_multiple_of(20) { "none".to_owned() } else { format!("{j}") };
+    let rows: Vec<String> = (0..3000).map(|j| format!("{},{}", row(j), mark(j))).collect();
+    sandbox.write("t.csv", format!("x,kind,y,mark\n{}\n", rows.join("\n")));
+    let result = json(&sandbox.ok(&format!("fit t.csv {SMALL} --ignore mark --json")));
+    assert_eq!((result["rows"].as_u64(), result["bad_rows"].as_u64()), (Some(3000), Some(0)), "{result}");
+    // Nearly all of its cells are numbers, but 150 are not.
+    sandbox.fails(
+        &format!("fit t.csv {SMALL}"),
+        1,
+        &["101 of 2001 rows", "`mark`", "`none`", "--column NAME="],
+    );
+}
+
+#[test]
+fn a_class_that_comes_late_is_a_bad_row() {
+    let sandbox = Sandbox::new();
+    let class = |j: usize| if j == 15_000 { "green" } else { ["red", "blue"][j % 2] };
+    let rows: Vec<String> =
+        (0..20_000).map(|j| format!("{},{}", (j % 2) as f64 + j as f64 / 1e5, class(j))).collect();
+    sandbox.write("t.csv", format!("x,y\n{}\n", rows.join("\n")));
+    let run = sandbox.run(&format!("fit t.csv {SMALL} --json"));
+    let result = json(&run.stdout);
+    assert_eq!((result["rows"].as_u64(), result["bad_rows"].as_u64()), (Some(19_999), Some(1)), "{result}");
+    assert!(run.stderr.contains("row 15001 ") && run.stderr.contains("`green`"), "{}", run.stderr);
+    assert!(result["accuracy"].as_f64().unwrap() > 0.9, "{result}");
+}
+
+#[test]
 fn the_last_tenth_is_scored_beside_the_whole() {
     let sandbox = Sandbox::new();
-    // After 40 000 rows the noise is ten times as large.
+    // In the last tenth the noise is twenty times as large.
     let rows =
         |j: usize| if j < 90_000 { row(j) } else { format!("0.5,a,{}", 1.3 + 2.0 * ((j % 7) as f64 - 3.0)) };
     sandbox.write("t.csv", table((0..100_000).map(rows)));
