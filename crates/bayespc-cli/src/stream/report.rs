@@ -28,6 +28,7 @@ pub fn report(learned: &Learned, written: Option<&Path>, as_json: bool) -> Resul
         result.insert("dataset".into(), json!(problem.source.name));
         result.insert("targets".into(), json!(problem.targets));
         result.insert("rows".into(), json!(sums.rows));
+        result.insert("new_rows".into(), json!(learned.new_rows));
         result.insert("interrupted".into(), json!(learned.interrupted));
         result.insert("seconds".into(), json!(seconds));
         result.insert("rows_per_second".into(), json!(rate));
@@ -48,10 +49,11 @@ pub fn report(learned: &Learned, written: Option<&Path>, as_json: bool) -> Resul
         result.insert("model".into(), json!(written));
         return print_json(&result.into());
     }
+    let (rows, now) = (sums.rows, learned.new_rows);
+    let rows = if rows == now { format!("{rows} rows") } else { format!("{rows} rows, {now} of them now,") };
     let heading = format!(
-        "{}: learned from {} rows in {seconds:.1} s, {rate:.0} rows per second; scores on {} rows before they were learned",
+        "{}: learned from {rows} in {seconds:.1} s, {rate:.0} rows per second; scores on {} rows before they were learned",
         problem.source.name,
-        sums.rows,
         sums.scored()
     );
     print(&format!("{heading}\n\n{}", two_columns(&lines(&scores, last.as_ref()))))

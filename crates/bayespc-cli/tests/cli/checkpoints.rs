@@ -56,6 +56,29 @@ fn a_signal_keeps_what_was_learned_and_the_same_command_goes_on_to_the_same_bits
 }
 
 #[test]
+fn a_signal_while_known_rows_are_passed_over_keeps_the_model_of_the_checkpoint() {
+    let sandbox = Sandbox::new();
+    let rows: Vec<String> = (0..3 * CHUNK).map(row).collect();
+    sandbox.write("t.csv", table(rows.iter().cloned()));
+    sandbox.ok(&format!("fit t.csv {SMALL} --out whole.safetensors --checkpoint c --every 1"));
+    let kept = sandbox.read("c");
+    let line = format!("fit - {SMALL} --out m.safetensors --checkpoint c --every 1");
+    let mut running = Running::start(&sandbox, "--default-signal=TERM", &line);
+    // Enough to tell the columns, and one chunk of three.
+    running.feed(&table(rows[..12_000].iter().cloned()));
+    std::thread::sleep(Duration::from_secs(1));
+    running.signal("-TERM");
+    std::thread::sleep(Duration::from_millis(200));
+    running.end_of_input();
+    assert_eq!(running.code_within(END), Some(143));
+    let said = running.stderr();
+    assert!(said.contains(&format!("interrupted after {} rows", 3 * CHUNK)), "{said}");
+    assert!(sandbox.read("c") == kept);
+    let predictions = |model: &str| sandbox.ok(&format!("predict {model} t.csv --digits 17"));
+    assert!(predictions("m.safetensors") == predictions("whole.safetensors"));
+}
+
+#[test]
 fn without_out_a_signal_says_that_nothing_is_kept() {
     let sandbox = Sandbox::new();
     long(&sandbox);
@@ -72,7 +95,7 @@ fn after_a_crash_the_same_command_goes_on_to_the_same_bits_and_scores() {
     long(&sandbox);
     let scores = |line: &str| {
         let mut json: Value = serde_json::from_str(&sandbox.ok(line)).unwrap();
-        for key in ["seconds", "rows_per_second", "model"] {
+        for key in ["seconds", "rows_per_second", "model", "new_rows"] {
             json.as_object_mut().unwrap().remove(key);
         }
         json

@@ -1,6 +1,6 @@
 //! Ctrl-C and SIGTERM: the command ends soon, with the exit code of a shell, and leaves files as they were.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,11 @@ impl Running {
                 None => wrapped.env_remove(key),
             };
         }
-        wrapped.current_dir(command.get_current_dir().unwrap()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        wrapped
+            .current_dir(command.get_current_dir().unwrap())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         Self(wrapped.spawn().unwrap())
     }
 
@@ -51,6 +55,16 @@ impl Running {
 }
 
 impl Running {
+    /// Write to its standard input.
+    pub fn feed(&mut self, text: &str) {
+        self.0.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Close its standard input.
+    pub fn end_of_input(&mut self) {
+        drop(self.0.stdin.take());
+    }
+
     /// What it has said on standard error, once it has ended.
     pub fn stderr(&mut self) -> String {
         let mut text = String::new();
