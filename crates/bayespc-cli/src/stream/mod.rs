@@ -118,15 +118,16 @@ pub fn learn(table: &TableArgs, settings: &ModelSettings, pass: &Pass) -> Result
     let mut batches = rows.batches(problem.encoding(), CHUNK)?.skipping(BadRows::at_most(pass.max_bad));
     let mut interrupted = false;
     loop {
+        let batch = batches.next();
+        // Asked after reading: a pipe whose writer was told to stop too may end in half a row.
         if interrupt::interrupted() {
             // Without a model there is nothing to keep.
             progress.model.is_some().then_some(()).map_or_else(interrupt::check, Ok)?;
-            progress.stop();
+            progress.stop()?;
             interrupted = true;
             break;
         }
-        let Some(batch) = batches.next() else { break };
-        let batch = batch?;
+        let Some(batch) = batch.transpose()? else { break };
         warnings.add(batch.warnings);
         let targets = batch.targets.with_context(|| {
             format!("{} lacks the target ({})", problem.source.name, problem.targets.join(", "))

@@ -9,7 +9,6 @@ use super::Pass;
 use super::checkpoint::{self, State};
 use crate::fit::{DATA_NOTE, ENCODING_NOTE};
 use crate::input::{Part, Problem};
-use crate::interrupt;
 use crate::scores::{Predictions, Scores};
 
 /// A pass under way.
@@ -47,6 +46,11 @@ impl<'a> Progress<'a> {
 
     /// Score and learn the next rows, or pass over them if they are learned already.
     pub fn chunk(&mut self, part: &Part) -> Result<()> {
+        if let Some(checkpoint) = &self.pass.checkpoint
+            && self.since_checkpoint >= checkpoint.every
+        {
+            self.keep()?;
+        }
         self.state.digest.add(part);
         self.state.chunks += 1;
         match &self.before {
@@ -83,13 +87,17 @@ impl<'a> Progress<'a> {
         self.state.sums.rows += part.len();
         self.new_rows += part.len();
         self.since_checkpoint += part.len();
-        if let Some(checkpoint) = &self.pass.checkpoint
-            && (self.since_checkpoint >= checkpoint.every || interrupt::interrupted())
-        {
-            checkpoint.write(&mut model, &self.state)?;
+        self.model = Some(model);
+        Ok(())
+    }
+
+    /// Write the checkpoint, if there is to be one. Only once there are further rows: the last chunk of a file is
+    /// shorter than it will be when rows are added.
+    fn keep(&mut self) -> Result<()> {
+        if let (Some(checkpoint), Some(model)) = (&self.pass.checkpoint, &mut self.model) {
+            checkpoint.write(model, &self.state)?;
             self.since_checkpoint = 0;
         }
-        self.model = Some(model);
         Ok(())
     }
 
@@ -99,10 +107,11 @@ impl<'a> Progress<'a> {
     }
 
     /// End here: what an earlier process had learned stays learned, though its rows were not all passed over.
-    pub fn stop(&mut self) {
+    pub fn stop(&mut self) -> Result<()> {
         if let Some(before) = self.before.take_if(|before| self.state.chunks < before.chunks) {
             self.state = before;
         }
+        if self.since_checkpoint > 0 { self.keep() } else { Ok(()) }
     }
 
     /// The file must not have ended before its checkpoint.

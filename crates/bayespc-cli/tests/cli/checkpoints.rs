@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::interrupt::{END, Running};
 use crate::streams::{SMALL, row, table};
-use crate::support::Sandbox;
+use crate::support::{QUICK, Sandbox};
 
 /// Networks that need a while for a chunk, so that a signal comes in time.
 const SLOW: &str =
@@ -60,11 +60,14 @@ fn a_signal_while_known_rows_are_passed_over_keeps_the_model_of_the_checkpoint()
     let sandbox = Sandbox::new();
     let rows: Vec<String> = (0..3 * CHUNK).map(row).collect();
     sandbox.write("t.csv", table(rows.iter().cloned()));
-    sandbox.ok(&format!("fit t.csv {SMALL} --out whole.safetensors --checkpoint c --every 1"));
+    sandbox.write("two.csv", table(rows[..2 * CHUNK].iter().cloned()));
+    // The last checkpoint is the one before the last chunk, which more rows could make longer.
+    sandbox.ok(&format!("fit t.csv {SMALL} --checkpoint c --every 1"));
+    sandbox.ok(&format!("fit two.csv {SMALL} --out two.safetensors"));
     let kept = sandbox.read("c");
     let line = format!("fit - {SMALL} --out m.safetensors --checkpoint c --every 1");
     let mut running = Running::start(&sandbox, "--default-signal=TERM", &line);
-    // Enough to tell the columns, and one chunk of three.
+    // Enough to tell the columns; the second chunk comes in part, as from a pipe that is told to stop too.
     running.feed(&table(rows[..12_000].iter().cloned()));
     std::thread::sleep(Duration::from_secs(1));
     running.signal("-TERM");
@@ -72,10 +75,26 @@ fn a_signal_while_known_rows_are_passed_over_keeps_the_model_of_the_checkpoint()
     running.end_of_input();
     assert_eq!(running.code_within(END), Some(143));
     let said = running.stderr();
-    assert!(said.contains(&format!("interrupted after {} rows", 3 * CHUNK)), "{said}");
+    assert!(said.contains(&format!("interrupted after {} rows", 2 * CHUNK)), "{said}");
     assert!(sandbox.read("c") == kept);
     let predictions = |model: &str| sandbox.ok(&format!("predict {model} t.csv --digits 17"));
-    assert!(predictions("m.safetensors") == predictions("whole.safetensors"));
+    assert!(predictions("m.safetensors") == predictions("two.safetensors"));
+    assert!(predictions("m.safetensors") == predictions("c"));
+}
+
+#[test]
+fn a_file_may_grow_behind_its_checkpoint() {
+    let sandbox = Sandbox::new();
+    let rows: Vec<String> = (0..40_000).map(row).collect();
+    let line = |out: &str, more: &str| format!("fit t.csv {SMALL} --out {out} {more} --json");
+    sandbox.write("t.csv", table(rows[..20_000].iter().cloned()));
+    sandbox.ok(&line("m.safetensors", "--checkpoint c --every 1"));
+    sandbox.write("t.csv", table(rows.iter().cloned()));
+    let json: Value =
+        serde_json::from_str(&sandbox.ok(&line("m.safetensors", "--checkpoint c --every 1"))).unwrap();
+    assert_eq!(json["new_rows"].as_u64(), Some(40_000 - 2 * CHUNK as u64), "{json}");
+    sandbox.ok(&line("whole.safetensors", ""));
+    assert!(sandbox.read("m.safetensors") == sandbox.read("whole.safetensors"));
 }
 
 #[test]
@@ -128,7 +147,7 @@ fn a_checkpoint_of_something_else_is_refused() {
         ("t.csv", file(30_000, usize::MAX), "--seed 5", "other settings"),
         ("u.csv", file(30_000, 7), "", "another file"),
         // The same beginning, by which columns and scales are the same.
-        ("u.csv", file(30_000, 25_000), "", "has changed in rows"),
+        ("u.csv", file(30_000, 22_000), "", "has changed in rows"),
         ("u.csv", file(12_000, usize::MAX), "", "has changed in rows"),
     ] {
         sandbox.write(data, content);
@@ -160,6 +179,31 @@ fn a_stream_goes_on_from_a_model_as_if_it_had_not_ended() {
     let predictions = |model: &str| sandbox.ok(&format!("predict {model} one.csv --digits 17"));
     assert!(predictions("two.safetensors") == predictions("all.safetensors"));
     assert!(predictions("one.safetensors") != predictions("all.safetensors"));
+}
+
+#[test]
+fn a_stream_goes_on_from_a_plain_fit_and_from_a_checkpoint() {
+    let sandbox = Sandbox::new();
+    sandbox.write("few.csv", table((0..300).map(row)));
+    sandbox.write("more.csv", table((300..20_000).map(row)));
+    sandbox.ok(&format!("fit few.csv --target y --preset fast {QUICK} --out few.safetensors"));
+    let from = |model: &str| {
+        let line = format!(
+            "fit more.csv --stream --from {model} --out m.safetensors --checkpoint c --every 1 --json"
+        );
+        let json: Value = serde_json::from_str(&sandbox.ok(&line)).unwrap();
+        assert_eq!(json["rows"].as_u64(), Some(19_700), "{json}");
+        json["last_tenth"]["rmse"].as_f64().unwrap()
+    };
+    // The noise has a standard deviation of 0.2.
+    assert!(from("few.safetensors") < 0.25);
+    sandbox.fails(
+        "fit more.csv --stream --from m.safetensors --checkpoint c",
+        2,
+        &["a stream that began with another model"],
+    );
+    std::fs::rename(sandbox.path("c"), sandbox.path("early.safetensors")).unwrap();
+    assert!(from("early.safetensors") < 0.25);
 }
 
 #[test]
