@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use bayespc::model::ModelSettings;
 use bayespc_cli::input::TableArgs;
 use bayespc_cli::progress::bar;
-use bayespc_cli::stream;
+use bayespc_cli::stream::{self, Pass};
 use parquet::data_type::DoubleType;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
@@ -52,7 +52,11 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
     for _ in 0..repeats {
         for (_, path, members, threads, seconds) in &mut cases {
             let settings = ModelSettings { members: *members, ..ModelSettings::fast() };
-            seconds.push(pool(*threads)?.install(|| stream::learn(&source(path), &settings))?.seconds);
+            seconds.push(
+                pool(*threads)?
+                    .install(|| stream::learn(&source(path), &settings, &Pass::default()))?
+                    .seconds,
+            );
             bar.inc(1);
         }
     }

@@ -17,6 +17,7 @@ use crate::output::{Files, note, print, print_json, two_columns};
 use crate::progress::{Watched, bar};
 use crate::scores::{Predictions, Scores};
 use crate::settings::SettingsArgs;
+use crate::stream::StreamArgs;
 use crate::{interrupt, stream, threads};
 
 /// Note of the model that holds its encoding, as JSON.
@@ -31,6 +32,8 @@ pub const DATA_NOTE: &str = "data";
   bayespc fit flats.csv --target rent --set training.epochs=200 --set network.prior.var=1.0
   bayespc fit iris.csv --target species --config settings.toml --json
   bayespc fit meters.parquet --target load --stream --out model.safetensors
+  bayespc fit meters.csv.gz --target load --stream --out model.safetensors --checkpoint load.checkpoint
+  bayespc fit today.csv --stream --from model.safetensors --out newer.safetensors
 
 A settings file has the same keys as --set:
   members = 3
@@ -61,10 +64,8 @@ pub struct FitArgs {
     /// HTML page with scores, plots and settings
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Learn in one pass over a file of any size, some rows in memory at a time; each is predicted before it is
-    /// learned, and those are the scores
-    #[arg(long, conflicts_with_all = ["report", "test_fraction"])]
-    stream: bool,
+    #[command(flatten)]
+    stream: StreamArgs,
     /// Threads to use; never changes a result
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -85,10 +86,11 @@ pub fn run(args: &FitArgs) -> Result<()> {
     if let Some(config) = &args.settings.config {
         files.reads("the settings file of --config", config);
     }
+    let pass = args.stream.pass(&mut files)?;
     let out = files.output("--out", args.out.as_deref())?;
     let page = files.output("--report", args.report.as_deref())?;
-    if args.stream {
-        return stream::run(&args.table, &settings, out, args.json);
+    if args.stream.stream {
+        return stream::run(&args.table, &settings, &pass, out, args.json);
     }
     let problem = args.table.load()?;
     let split = problem.hold_out(args.test_fraction, settings.training.seed)?;

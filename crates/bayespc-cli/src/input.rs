@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use bayespc::{ModelSettings, Samples};
 use bayespc_data::{
-    ColumnChoice, ColumnSummary, Encoding, EncodingOptions, Learnable, ReadOptions, RowSource, Split, Table,
-    Targets, Task,
+    ColumnChoice, ColumnSummary, Encoding, EncodingOptions, Kind, Learnable, ReadOptions, RowSource, Split,
+    Table, Targets, Task, Wish,
 };
 use clap::{Args, ValueEnum};
 use faer::Mat;
@@ -111,17 +111,58 @@ impl TableArgs {
     }
 
     /// Read the first rows of a file and settle the target, for a stream; gives the file, still at its beginning.
+    /// Rows that cannot be read are not asked.
     pub fn load_head(&self, limit: usize) -> Result<(Problem, RowSource)> {
+        let mut options = self.reading()?;
+        for name in &self.columns.ignore {
+            // Anything may stand in a column that nobody reads.
+            options.wishes.entry(name.clone()).or_insert(Wish::As(Kind::Text));
+        }
+        let mut rows = self.open_rows(&options)?;
+        let mut table = rows.head_that_reads(&options, limit)?;
+        tell_remarks(&table);
+        loop {
+            let source = Source { name: short_name(&self.data), table: table.clone(), benchmark: None };
+            let error = match self.problem(source) {
+                Ok(problem) => return Ok((problem, rows)),
+                Err(error) => error,
+            };
+            // Rows that are not finite will be left out: they must not keep the others from being understood.
+            let Some(bayespc_data::Error::NotFinite { column, .. }) = error.downcast_ref() else {
+                return Err(error);
+            };
+            let n = table.n_rows();
+            table = table.finite_in(column);
+            if table.n_rows() == n || table.n_rows() == 0 {
+                return Err(error);
+            }
+        }
+    }
+
+    /// Open a file whose columns are known, for a stream that goes on.
+    pub fn open_as(&self, encoding: Encoding) -> Result<(Problem, RowSource)> {
+        let targets: Vec<String> =
+            encoding.target.iter().flat_map(|target| target.names()).map(str::to_owned).collect();
+        if targets.is_empty() {
+            bail!("the model does not know the name of its target: it was not made by `bayespc fit`");
+        }
+        if !self.target.is_empty() && self.target != targets {
+            return Err(usage(format!("the model predicts {}: leave out --target", targets.join(", "))));
+        }
+        let rows = self.open_rows(&self.reading()?)?;
+        let name = short_name(&self.data);
+        let table = Table::from_columns(&name, Vec::new())?;
+        let source = Source { name, table, benchmark: None };
+        let (left_out, options) = (Learnable::default(), EncodingOptions::default());
+        Ok((Problem { source, targets, left_out, options, whole: encoding, images: None }, rows))
+    }
+
+    fn open_rows(&self, options: &ReadOptions) -> Result<RowSource> {
         let path = Path::new(&self.data);
         if self.data != STANDARD_INPUT && (path.is_dir() || !path.exists()) {
             return Err(usage(format!("--stream reads a file, and {} is none", self.data)));
         }
-        let options = self.reading()?;
-        let mut rows = RowSource::open(path, &options)?;
-        let table = rows.head(&options, limit)?;
-        tell_remarks(&table);
-        let problem = self.problem(Source { name: short_name(&self.data), table, benchmark: None })?;
-        Ok((problem, rows))
+        Ok(RowSource::open(path, options)?)
     }
 
     /// What is asked of whoever reads the file.

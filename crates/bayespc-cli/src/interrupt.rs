@@ -1,31 +1,38 @@
 //! Ctrl-C and SIGTERM: long work asks whether to stop, and work that does not ask is ended after a moment.
 //!
-//! Either way files are left as they were, since results take their names only when they are whole. A second
-//! signal ends the command at once. Exit codes are those of a shell: 130 after Ctrl-C, 143 after SIGTERM.
+//! Either way files are left as they were, since results take their names only when they are whole; only a stream
+//! keeps what it has learned, and is given longer for it. A second signal ends the command at once. Exit codes are those of a shell: 130 after Ctrl-C, 143 after SIGTERM.
 
 use std::fmt;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use anyhow::Result;
 
 /// The signal that came, or 0.
 static CAUGHT: AtomicI32 = AtomicI32::new(0);
 
+/// Whether something is to be written after a signal.
+static WAIT: AtomicBool = AtomicBool::new(false);
+
 /// The command was told to stop before it was done.
 #[derive(Debug)]
-pub struct Interrupted(i32);
+pub struct Interrupted {
+    signal: i32,
+    /// What was kept all the same.
+    kept: Option<String>,
+}
 
 impl Interrupted {
     /// What a shell would report.
     pub fn exit_code(&self) -> ExitCode {
-        ExitCode::from(u8::try_from(code(self.0)).unwrap_or(u8::MAX))
+        ExitCode::from(u8::try_from(code(self.signal)).unwrap_or(u8::MAX))
     }
 }
 
 impl fmt::Display for Interrupted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("interrupted: files are as they were")
+        f.write_str(self.kept.as_deref().unwrap_or("interrupted: files are as they were"))
     }
 }
 
@@ -40,8 +47,18 @@ pub fn interrupted() -> bool {
 pub fn check() -> Result<()> {
     match CAUGHT.load(Ordering::Relaxed) {
         0 => Ok(()),
-        signal => Err(Interrupted(signal).into()),
+        signal => Err(Interrupted { signal, kept: None }.into()),
     }
+}
+
+/// From now on a signal ends work only after a while: what was done so far is to be written.
+pub fn wait_for_files() {
+    WAIT.store(true, Ordering::Relaxed);
+}
+
+/// The error of a command that was told to stop and has kept what it had, in words.
+pub fn kept(what: String) -> Result<()> {
+    Err(Interrupted { signal: CAUGHT.load(Ordering::Relaxed), kept: Some(what) }.into())
 }
 
 fn code(signal: i32) -> i32 {
@@ -67,11 +84,13 @@ mod unix {
     use signal_hook::consts::{SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
 
-    use super::{CAUGHT, Interrupted, code};
+    use super::{CAUGHT, Interrupted, WAIT, code};
     use crate::output::{exit_without_drafts, note};
 
     /// How long work may take to notice.
     const PATIENCE: Duration = Duration::from_secs(1);
+    /// The same, where something is to be written then: a chunk of a stream must be learned first.
+    const LONG_PATIENCE: Duration = Duration::from_secs(60);
 
     /// Listen from here on.
     pub fn listen() -> io::Result<()> {
@@ -83,8 +102,9 @@ mod unix {
                 }
                 // Should there be no thread to wait, a second signal still ends the command.
                 let _ = thread::Builder::new().spawn(move || {
-                    thread::sleep(PATIENCE);
-                    note(&Interrupted(signal).to_string());
+                    let waits = WAIT.load(Ordering::Relaxed);
+                    thread::sleep(if waits { LONG_PATIENCE } else { PATIENCE });
+                    note(&Interrupted { signal, kept: None }.to_string());
                     exit_without_drafts(code(signal));
                 });
             }

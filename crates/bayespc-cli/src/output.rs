@@ -89,7 +89,7 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 /// A file that can be written, once there is something to write.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Output {
     path: PathBuf,
     /// The same, with links followed: a link stays a link.

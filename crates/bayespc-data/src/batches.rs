@@ -4,8 +4,9 @@ use std::path::Path;
 
 use faer::Mat;
 
+use crate::bad_rows::{self, BadRows};
 use crate::encoding::{Encoding, Learnable, Targets, Warning};
-use crate::table::{Asked, ChunkReader, Column, Kind, ReadOptions, Remark, Table};
+use crate::table::{Asked, ChunkReader, Column, Kind, ReadOptions, Remark, Table, Unread};
 use crate::{Error, Result};
 
 /// Encoded rows of a file, in order, at most so many at a time; holds one batch in memory.
@@ -16,6 +17,8 @@ pub struct RowBatches<'a> {
     keep: Keep,
     batch_size: usize,
     left_out: Learnable,
+    unread: Unread,
+    bad: BadRows,
     done: bool,
 }
 
@@ -35,6 +38,11 @@ impl RowSource {
         self.reader.head(options, limit)
     }
 
+    /// The same, but for rows that cannot be read: what columns are is told by the others.
+    pub fn head_that_reads(&mut self, options: &ReadOptions, limit: usize) -> Result<Table> {
+        self.reader.head_that_reads(options, limit)
+    }
+
     /// All rows in batches, the first ones too.
     pub fn batches(self, encoding: &Encoding, batch_size: usize) -> Result<RowBatches<'_>> {
         if batch_size == 0 {
@@ -42,8 +50,8 @@ impl RowSource {
         }
         let asked = Asked { kinds: encoding.kinds(), others: None };
         let (reader, keep) = (self.reader, Keep::Nothing);
-        let left_out = Learnable::default();
-        Ok(RowBatches { reader, encoding, asked, keep, batch_size, left_out, done: false })
+        let (left_out, unread, bad) = (Learnable::default(), Unread::Fail, BadRows::default());
+        Ok(RowBatches { reader, encoding, asked, keep, batch_size, left_out, unread, bad, done: false })
     }
 }
 
@@ -124,9 +132,20 @@ impl<'a> RowBatches<'a> {
         &self.left_out
     }
 
+    /// Leaves out rows with targets that cannot be read or encoded, at most so many (see [`BadRows`]).
+    pub fn skipping(mut self, bad: BadRows) -> Self {
+        (self.unread, self.bad) = (Unread::Skip(Vec::new()), bad);
+        self
+    }
+
+    /// Rows read so far that could not be read or encoded; none if they are not to be left out.
+    pub fn bad(&self) -> &BadRows {
+        &self.bad
+    }
+
     fn read(&mut self) -> Result<Option<Batch>> {
         loop {
-            let Some(table) = self.reader.chunk(&self.asked, self.batch_size)? else {
+            let Some(table) = self.reader.chunk(&self.asked, self.batch_size, &mut self.unread)? else {
                 return Ok(None);
             };
             // Further rows of JSON may have further keys, which cannot be further columns.
@@ -139,18 +158,28 @@ impl<'a> RowBatches<'a> {
                 let (kept, remarks) = (self.keep.of(&table)?, table.remarks().to_vec());
                 return Ok(Some(Batch { features, targets: None, kept, remarks, warnings }));
             }
+            let mut bad = self.unread.up_to(table.last_row());
+            let table = table.without_file_rows(&bad);
             let learnable = self.encoding.learnable(&table)?;
             self.left_out.without_target += learnable.without_target;
             self.left_out.with_holes += learnable.with_holes;
-            if learnable.rows.is_empty() {
+            let table = learnable.of(table);
+            let (table, encoded, targets) = if self.unread.skips() {
+                let sound = bad_rows::encode(self.encoding, table)?;
+                bad.extend(sound.bad);
+                (sound.table, sound.encoded, sound.targets)
+            } else {
+                let (encoded, targets) = (self.encoding.transform(&table)?, self.encoding.targets(&table)?);
+                (table, encoded, targets)
+            };
+            bad.sort_by_key(|(row, _)| *row);
+            bad.into_iter().try_for_each(|(row, error)| self.bad.add(row, error))?;
+            if table.n_rows() == 0 {
                 continue;
             }
-            let table = learnable.of(table);
-            let encoded = self.encoding.transform(&table)?;
-            let targets = Some(self.encoding.targets(&table)?);
             return Ok(Some(Batch {
                 features: encoded.features,
-                targets,
+                targets: Some(targets),
                 kept: self.keep.of(&table)?,
                 remarks: table.remarks().to_vec(),
                 warnings: encoded.warnings,

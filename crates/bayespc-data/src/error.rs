@@ -358,6 +358,20 @@ pub enum Error {
         /// The class.
         class: String,
     },
+    /// Too many rows of a long file cannot be used.
+    #[error(
+        "{count} of {rows} rows cannot be used, more than the {most} that may be left out; the last: {last} (to leave out more, give --max-bad; if a column is no number, say so, as in --column NAME=category)"
+    )]
+    TooManyBadRows {
+        /// Bad rows so far.
+        count: usize,
+        /// Rows read so far.
+        rows: usize,
+        /// How many may be left out.
+        most: usize,
+        /// What is wrong with the last of them.
+        last: Box<Error>,
+    },
     /// Text as the target of a regression, or several classification targets.
     #[error("{file}, target column `{column}`: {problem}")]
     Target {

@@ -28,6 +28,7 @@
 //! # }
 //! ```
 
+mod bad_rows;
 mod batches;
 mod catalogue;
 mod convert;
@@ -41,6 +42,7 @@ pub mod synthetic;
 mod table;
 mod uci;
 
+pub use bad_rows::BadRows;
 pub use batches::{Batch, Keep, RowBatches, RowSource};
 pub use catalogue::{DatasetInfo, catalogue};
 pub use encoding::{

@@ -1,5 +1,6 @@
 //! Ctrl-C and SIGTERM: the command ends soon, with the exit code of a shell, and leaves files as they were.
 
+use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -8,16 +9,16 @@ use crate::support::{QUICK, Sandbox, flats};
 /// So long the command works before it is told to stop.
 const WORK: Duration = Duration::from_secs(1);
 /// So long it may take to end, on a busy machine.
-const END: Duration = Duration::from_secs(20);
+pub const END: Duration = Duration::from_secs(20);
 /// So many epochs would not end within anybody's life.
 const LONG: &str = "--target rent --set training.epochs=1000000000 --set network.hidden_layer_sizes=[8]";
 
 /// A command that is ended whatever happens to the test.
-struct Running(Child);
+pub struct Running(Child);
 
 impl Running {
     /// Start a command with a signal handled in one of `env`'s ways: whoever runs the tests may ignore it.
-    fn start(sandbox: &Sandbox, way: &str, line: &str) -> Self {
+    pub fn start(sandbox: &Sandbox, way: &str, line: &str) -> Self {
         let command = sandbox.command(line);
         let mut wrapped = Command::new("env");
         wrapped.arg(way).arg(command.get_program()).args(command.get_args());
@@ -27,17 +28,21 @@ impl Running {
                 None => wrapped.env_remove(key),
             };
         }
-        wrapped.current_dir(command.get_current_dir().unwrap()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        wrapped
+            .current_dir(command.get_current_dir().unwrap())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         Self(wrapped.spawn().unwrap())
     }
 
-    fn signal(&self, signal: &str) {
+    pub fn signal(&self, signal: &str) {
         let sent = Command::new("kill").args([signal, &self.0.id().to_string()]).status().unwrap();
         assert!(sent.success());
     }
 
     /// The exit code, if it ends in time.
-    fn code_within(&mut self, limit: Duration) -> Option<i32> {
+    pub fn code_within(&mut self, limit: Duration) -> Option<i32> {
         let start = Instant::now();
         while start.elapsed() < limit {
             if let Some(status) = self.0.try_wait().unwrap() {
@@ -46,6 +51,31 @@ impl Running {
             std::thread::sleep(Duration::from_millis(10));
         }
         None
+    }
+}
+
+impl Running {
+    /// Write to its standard input.
+    pub fn feed(&mut self, text: &str) {
+        self.0.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Close its standard input.
+    pub fn end_of_input(&mut self) {
+        drop(self.0.stdin.take());
+    }
+
+    /// What it has said on standard error, once it has ended.
+    pub fn stderr(&mut self) -> String {
+        let mut text = String::new();
+        self.0.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+        text
+    }
+
+    /// End it as a loss of power would.
+    pub fn kill(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
     }
 }
 

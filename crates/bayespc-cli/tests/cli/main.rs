@@ -8,6 +8,8 @@
 )]
 
 mod bad_input;
+#[cfg(target_os = "linux")]
+mod checkpoints;
 mod columns;
 mod completions;
 mod evaluate;
@@ -17,4 +19,5 @@ mod hostile;
 mod interrupt;
 mod output;
 mod own_files;
+mod streams;
 mod support;

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::decode::TextReader;
-use super::{Asked, Column, Kind, Table, Texts, Values, Wishes, check_names};
+use super::{Asked, Column, Kind, Table, Texts, Unread, Values, Wishes, check_names};
 use crate::{Error, Result};
 
 /// Reads JSON lines forward.
@@ -25,7 +25,8 @@ pub(crate) struct Reader {
 #[derive(Default)]
 struct Rows {
     n: usize,
-    columns: Vec<(Texts, bool)>,
+    /// Cells, and the rows, from 0, in which they are nested.
+    columns: Vec<(Texts, Vec<usize>)>,
 }
 
 impl Reader {
@@ -34,12 +35,12 @@ impl Reader {
     }
 
     /// The first rows, at most `limit`, as asked or as they look; before any row is given out.
-    pub fn head(&mut self, wishes: &Wishes, limit: usize) -> Result<Table> {
+    pub fn head(&mut self, wishes: &Wishes, limit: usize, unread: &mut Unread) -> Result<Table> {
         let n_lines = |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count();
         while !self.source.is_done() && n_lines(&self.text) <= limit {
             self.source.more(&mut self.text)?;
         }
-        let rows = self.rows(limit)?;
+        let rows = self.rows(limit, unread)?;
         (self.at, self.n_read) = (0, 0);
         let names = std::mem::take(&mut self.names);
         if rows.n == 0 {
@@ -48,8 +49,8 @@ impl Reader {
         let mut remarks: Vec<_> = self.source.remark().into_iter().collect();
         let mut columns = Vec::new();
         let mut texts = Vec::new();
-        for (name, (cells, is_nested)) in names.iter().zip(rows.columns) {
-            if is_nested {
+        for (name, (cells, nested)) in names.iter().zip(rows.columns) {
+            if !nested.is_empty() && (!unread.skips() || 2 * nested.len() > rows.n) {
                 columns.push(Column::of(name, Kind::Text, Values::Unsupported("nested".to_owned())));
             } else {
                 texts.push((name.clone(), cells));
@@ -65,22 +66,24 @@ impl Reader {
     }
 
     /// The next rows, at most `limit`, of the columns that are asked for; `None` at the end.
-    pub fn chunk(&mut self, asked: &Asked, limit: usize) -> Result<Option<Table>> {
-        let before = self.n_read;
-        let rows = self.rows(limit)?;
+    pub fn chunk(&mut self, asked: &Asked, limit: usize, unread: &mut Unread) -> Result<Option<Table>> {
+        let (before, skips) = (self.n_read, unread.skips());
+        let rows = self.rows(limit, unread)?;
         let mut columns = Vec::new();
-        for (name, (texts, is_nested)) in self.names.iter().zip(rows.columns) {
+        for (name, (texts, nested)) in self.names.iter().zip(rows.columns) {
             let Some(kind) = asked.kind(name) else { continue };
-            let values = if is_nested {
-                Values::Unsupported("nested".to_owned())
+            let mut meet = |(i, value): (usize, String)| {
+                let (file, column, expected) = (self.file.clone(), name.clone(), kind.noun());
+                let row = before + i + 1;
+                unread.meet(row, Error::WrongType { file, row, column, value, expected })
+            };
+            let values = if nested.is_empty() || skips {
+                nested.into_iter().try_for_each(|i| meet((i, "a nested value".to_owned())))?;
+                let (values, unreadable) = texts.read_as_far(kind);
+                unreadable.into_iter().try_for_each(meet)?;
+                values
             } else {
-                texts.read_as(kind).map_err(|(i, value)| Error::WrongType {
-                    file: self.file.clone(),
-                    row: before + i + 1,
-                    column: name.clone(),
-                    value,
-                    expected: kind.noun(),
-                })?
+                Values::Unsupported("nested".to_owned())
             };
             columns.push(Column::of(name, kind, values));
         }
@@ -93,7 +96,7 @@ impl Reader {
         }))
     }
 
-    fn rows(&mut self, limit: usize) -> Result<Rows> {
+    fn rows(&mut self, limit: usize, unread: &mut Unread) -> Result<Rows> {
         let mut rows = Rows { n: 0, columns: self.names.iter().map(|_| Default::default()).collect() };
         while rows.n < limit {
             let rest = &self.text[self.at..];
@@ -109,10 +112,9 @@ impl Reader {
             }
             if !line.is_empty() {
                 let row = self.n_read + 1;
-                let object: Object = serde_json::from_str(line).map_err(|source| Error::Json {
-                    file: self.file.clone(),
-                    row,
-                    source,
+                let object = serde_json::from_str(line).or_else(|source| {
+                    unread.meet(row, Error::Json { file: self.file.clone(), row, source })?;
+                    Ok::<_, Error>(Object(Vec::new()))
                 })?;
                 self.n_read = row;
                 add(&mut self.names, &mut rows, object);
@@ -128,15 +130,17 @@ fn add(names: &mut Vec<String>, rows: &mut Rows, object: Object) {
     for (key, cell) in object.0 {
         let i = names.iter().position(|name| *name == key).unwrap_or_else(|| {
             names.push(key);
-            rows.columns.push(((0..rows.n).map(|_| None).collect(), false));
+            rows.columns.push(((0..rows.n).map(|_| None).collect(), Vec::new()));
             names.len() - 1
         });
-        let (texts, is_nested) = &mut rows.columns[i];
+        let (texts, nested) = &mut rows.columns[i];
         // Of a key that is there twice the first counts.
         if texts.len() == rows.n {
             texts.push_cell(cell.text.trim());
         }
-        *is_nested |= cell.is_nested;
+        if cell.is_nested {
+            nested.push(rows.n);
+        }
     }
     rows.n += 1;
     for (texts, _) in &mut rows.columns {

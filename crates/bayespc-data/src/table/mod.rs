@@ -12,6 +12,7 @@ mod csv;
 mod decode;
 mod guess;
 mod hash;
+mod head;
 mod json;
 mod kind;
 mod number;
@@ -20,6 +21,7 @@ mod parquet;
 mod remark;
 mod sheet;
 mod time;
+mod unread;
 mod values;
 mod write;
 
@@ -39,6 +41,7 @@ pub(crate) use chunks::{Asked, ChunkReader};
 use decode::TextReader;
 use guess::{Guess, Verdict};
 use open::Content;
+pub(crate) use unread::Unread;
 
 /// Kinds of columns by name, for columns whose kind is to be given rather than guessed.
 pub type Kinds = BTreeMap<String, Kind>;

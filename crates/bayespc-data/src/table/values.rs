@@ -127,9 +127,15 @@ impl Texts {
 
     /// Cells read as a kind, each text that differs once; `Err` is the first cell that is not of it.
     pub(super) fn read_as(self, kind: Kind) -> Result<Values, (usize, String)> {
+        let (values, wrong) = self.read_as_far(kind);
+        wrong.into_iter().next().map_or(Ok(values), Err)
+    }
+
+    /// Cells read as a kind, each text that differs once; those that are not of it are missing, and listed.
+    pub(super) fn read_as_far(self, kind: Kind) -> (Values, Vec<(usize, String)>) {
         let (mut values, mut wrong) = (Values::new(kind), Vec::new());
         if kind == Kind::Text {
-            return Ok(Values::Text(self));
+            return (Values::Text(self), Vec::new());
         }
         for (code, text) in self.values.iter().enumerate() {
             if values.push(text, kind).is_err() {
@@ -137,18 +143,19 @@ impl Texts {
                 wrong.push(code);
             }
         }
+        let mut unreadable = Vec::new();
         if !wrong.is_empty() {
             let is_wrong = |i: &usize| self.code(*i).is_some_and(|code| wrong.binary_search(&code).is_ok());
-            if let Some(i) = (0..self.len()).find(is_wrong) {
-                return Err((i, self.get(i).unwrap_or_default().to_owned()));
-            }
+            let cell = |i: usize| (i, self.get(i).unwrap_or_default().to_owned());
+            unreadable = (0..self.len()).filter(is_wrong).map(cell).collect();
         }
-        Ok(match values {
+        let values = match values {
             Values::Number(each) => Values::Number(spread(&self.codes, &each, f64::NAN)),
             Values::Bool(each) => Values::Bool(spread(&self.codes, &each, None)),
             Values::Time(each) => Values::Time(spread(&self.codes, &each, NO_TIME)),
             other => other,
-        })
+        };
+        (values, unreadable)
     }
 
     /// Forgets what only adding needs.

@@ -2,7 +2,7 @@
 
 use super::Header;
 use super::scan::{self, Scan};
-use crate::table::{Kind, Values};
+use crate::table::{Kind, Unread, Values};
 use crate::{Error, Result};
 
 /// A column to be read: which of the file, and as what.
@@ -18,6 +18,8 @@ pub(super) struct Part {
     pub n_rows: usize,
     /// As many as were wanted; of one with a cell that cannot be read, that cell.
     pub columns: Vec<Result<Values, Unreadable>>,
+    /// What becomes of records and cells that cannot be read; if they are an error, that is told by `columns`.
+    pub unread: Unread,
 }
 
 /// A cell that is not what it should be.
@@ -32,7 +34,7 @@ impl Part {
     /// No records yet.
     pub fn new(wanted: &[Wanted]) -> Self {
         let columns = wanted.iter().map(|wanted| Ok(Values::new(wanted.kind))).collect();
-        Self { wanted: wanted.to_vec(), n_rows: 0, columns }
+        Self { wanted: wanted.to_vec(), n_rows: 0, columns, unread: Unread::Fail }
     }
 
     /// Reads the records of `text` until there are `limit`, and says where the next one begins. A record that may
@@ -59,12 +61,30 @@ impl Part {
                     return Err(Error::OpenQuote { file: header.file.clone(), row: n_before + row });
                 }
             }
-            header.check_width(&cells, n_before + row)?;
+            if let Err(error) = header.check_width(&cells, n_before + row) {
+                self.unread.meet(n_before + row, error)?;
+                self.n_rows = row;
+                self.columns.iter_mut().flatten().for_each(Values::push_missing);
+                continue;
+            }
             self.n_rows = row;
             for (wanted, column) in self.wanted.iter().zip(&mut self.columns) {
                 let Ok(values) = column else { continue };
                 let cell = cells[wanted.index].text(text);
-                if values.push(&cell, wanted.kind).is_err() {
+                if values.push(&cell, wanted.kind).is_ok() {
+                    continue;
+                }
+                if self.unread.skips() {
+                    values.push_missing();
+                    let wrong = Error::WrongType {
+                        file: header.file.clone(),
+                        row: n_before + row,
+                        column: header.names[wanted.index].clone(),
+                        value: cell.into_owned(),
+                        expected: wanted.kind.noun(),
+                    };
+                    self.unread.meet(n_before + row, wrong)?;
+                } else {
                     *column = Err(Unreadable { row, value: cell.into_owned() });
                 }
             }

@@ -4,7 +4,7 @@ use super::Header;
 use super::parts::{Part, Wanted};
 use super::scan::{self, Scan};
 use crate::table::decode::TextReader;
-use crate::table::{Asked, Column, Remark, Table};
+use crate::table::{Asked, Column, Remark, Table, Unread};
 use crate::{Error, Result};
 
 /// Reads a CSV file forward.
@@ -36,7 +36,7 @@ impl Reader {
     }
 
     /// The next rows, at most `limit`, of the columns that are asked for; `None` at the end.
-    pub fn chunk(&mut self, asked: &Asked, limit: usize) -> Result<Option<Table>> {
+    pub fn chunk(&mut self, asked: &Asked, limit: usize, unread: &mut Unread) -> Result<Option<Table>> {
         let names = self.header.names.iter().enumerate();
         let wanted: Vec<Wanted> = names
             .filter_map(|(index, name)| {
@@ -44,6 +44,7 @@ impl Reader {
             })
             .collect();
         let mut part = Part::new(&wanted);
+        part.unread = std::mem::take(unread);
         loop {
             let text = &self.text[self.at..];
             self.at += part.extend(&self.header, text, limit, self.n_read, self.source.is_done())?;
@@ -51,6 +52,7 @@ impl Reader {
                 break;
             }
         }
+        *unread = part.unread;
         let mut columns = Vec::with_capacity(wanted.len());
         for (wanted, values) in wanted.iter().zip(part.columns) {
             let name = &self.header.names[wanted.index];
@@ -92,6 +94,26 @@ impl Reader {
             }
         }
         Ok(&self.text[..at])
+    }
+
+    /// The same without records that have not as many cells as the header, and the rows that are left.
+    pub fn head_of_whole_rows(&mut self, limit: usize) -> Result<(String, Vec<usize>)> {
+        let start = self.at;
+        let (delimiter, width) = (self.header.delimiter, self.header.names.len());
+        let text = self.head(limit)?;
+        let (mut whole, mut rows) = (text[..start].to_owned(), Vec::new());
+        let (mut at, mut row, mut cells) = (start, 0, Vec::new());
+        while let Scan::Record(next) = scan::record(text, at, delimiter, &mut cells) {
+            row += 1;
+            if cells.len() == width {
+                whole.push_str(&text[at..next]);
+                rows.push(row);
+            }
+            at = next;
+        }
+        // A quote that is never closed is the end of the file, and of no row.
+        whole.push_str(&text[at..]);
+        Ok((whole, rows))
     }
 
     /// The file's name, for messages.

@@ -16,7 +16,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use meaning::{Cell, Meaning, decimal, half, meaning};
 
-use super::{Column, Kind, Kinds, Table, Values, check_names};
+use super::{Column, Kind, Kinds, Table, Unread, Values, check_names};
 use crate::{Error, Result};
 
 /// Rows read from a row group at a time; each time its columns are opened anew.
@@ -87,7 +87,7 @@ impl Reader {
 
     /// The next rows, at most `limit`; columns named in `kinds` are of that kind, others as in the file.
     /// `None` at the end.
-    pub fn chunk(&mut self, kinds: &Kinds, limit: usize) -> Result<Option<Table>> {
+    pub fn chunk(&mut self, kinds: &Kinds, limit: usize, unread: &mut Unread) -> Result<Option<Table>> {
         let mut table: Option<Table> = None;
         loop {
             let n = table.as_ref().map_or(0, Table::n_rows);
@@ -96,7 +96,7 @@ impl Reader {
             }
             let ahead = match self.ahead.take() {
                 Some((of, ahead)) if of == *kinds => Some(ahead),
-                _ => self.read(kinds, (limit - n).max(1))?,
+                _ => self.read(kinds, (limit - n).max(1), unread)?,
             };
             let Some(ahead) = ahead else { return Ok(table) };
             let (now, later) = ahead.split(limit - n);
@@ -115,13 +115,13 @@ impl Reader {
 
     /// The first rows, at most `limit`; before any row is given out.
     pub fn head(&mut self, kinds: &Kinds, limit: usize) -> Result<Option<Table>> {
-        let head = self.chunk(kinds, limit);
+        let head = self.chunk(kinds, limit, &mut Unread::Fail);
         (self.group, self.n_in_group, self.n_read, self.ahead) = (0, 0, 0, None);
         head
     }
 
     /// Rows of the next row group that has some left, at least one and many if asked for many.
-    fn read(&mut self, kinds: &Kinds, wanted: usize) -> Result<Option<Table>> {
+    fn read(&mut self, kinds: &Kinds, wanted: usize, unread: &mut Unread) -> Result<Option<Table>> {
         let metadata = self.input.metadata();
         while self.group < metadata.num_row_groups() {
             let n_rows = usize::try_from(metadata.row_group(self.group).num_rows()).unwrap_or(0);
@@ -133,7 +133,7 @@ impl Reader {
             let columns = self
                 .columns
                 .iter()
-                .map(|column| self.column(column, kinds, n))
+                .map(|column| self.column(column, kinds, n, unread))
                 .collect::<Result<Vec<_>>>()?;
             self.n_in_group += n;
             let rows = (self.n_read + 1..=self.n_read + n).collect();
@@ -150,7 +150,7 @@ impl Reader {
     }
 
     /// The next `n` rows of a column in the row group.
-    fn column(&self, source: &Source, kinds: &Kinds, n: usize) -> Result<Column> {
+    fn column(&self, source: &Source, kinds: &Kinds, n: usize, unread: &mut Unread) -> Result<Column> {
         let meaning = match &source.meaning {
             Ok(meaning) => *meaning,
             Err(kind) => return Ok(Column::of(&source.name, Kind::Text, Values::Unsupported(kind.clone()))),
@@ -165,10 +165,10 @@ impl Reader {
             value,
             expected: kind.noun(),
         };
-        let mut wrong_cell = None;
+        let mut wrong_cells = Vec::new();
         let read = || {
             let group = self.input.get_row_group(self.group)?;
-            let sink = &mut Sink { values: &mut values, kind, wrong: &mut wrong_cell };
+            let sink = &mut Sink { values: &mut values, kind, wrong: &mut wrong_cells };
             let skip = self.n_in_group;
             match group.get_column_reader(source.leaf)? {
                 ColumnReader::BoolColumnReader(r) => pull(r, source, skip, n, |cell, i| {
@@ -202,7 +202,9 @@ impl Reader {
             }
         };
         guarded(read).map_err(|source| Error::Parquet { file: self.file.clone(), source })?;
-        wrong_cell.map_or(Ok(()), |wrong| Err(wrong_value(wrong)))?;
+        for (i, value) in wrong_cells {
+            unread.meet(self.n_read + i + 1, wrong_value((i, value)))?;
+        }
         values.settle();
         Ok(Column::of(&source.name, kind, values))
     }
@@ -238,8 +240,8 @@ fn pull<T: DataType>(
 struct Sink<'a> {
     values: &'a mut Values,
     kind: Kind,
-    /// The first cell that is not of the kind.
-    wrong: &'a mut Option<(usize, String)>,
+    /// Cells that are not of the kind.
+    wrong: &'a mut Vec<(usize, String)>,
 }
 
 impl Sink<'_> {
@@ -273,7 +275,7 @@ impl Sink<'_> {
     fn put_text(&mut self, text: &str, i: usize) {
         if self.values.push(text, self.kind).is_err() {
             self.values.push_missing();
-            self.wrong.get_or_insert((i, text.to_owned()));
+            self.wrong.push((i, text.to_owned()));
         }
     }
 }
