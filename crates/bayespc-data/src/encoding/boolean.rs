@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::number::missing_name;
+use super::number::value_and_hole;
 use super::sink::Sink;
 use super::{Cells, is_false};
 use crate::Result;
@@ -31,9 +31,7 @@ impl BoolCoding {
     }
 
     pub(super) fn names(&self, column: &str) -> Vec<String> {
-        let mut names = vec![column.to_owned()];
-        names.extend(self.missing.then(|| missing_name(column)));
-        names
+        value_and_hole(column, self.missing)
     }
 
     pub(super) fn encode(&self, cells: &Cells<'_>, sink: &mut Sink<'_>) -> Result<()> {

@@ -12,10 +12,10 @@
 //! ```
 //!
 //! One that occurs more than once is a mark, and taken for missing, in other columns too if it is far from their
-//! values; others are set to the nearest value that is no
-//! outlier. As they are, a handful of them would set the scale of the column, and a line drawn through them would be
-//! followed far from the data. A normal variable is as far from its quartiles once in 10¹⁶⁰ times. Where training had
-//! none, a new value is taken as it is: far from the data the model is unsure, as it should be.
+//! values; others are set to the nearest value that is no outlier. As they are, a handful of them would set the scale of
+//! the column, and a line drawn through them would be followed far from the data. A normal variable is as far from its
+//! quartiles once in 10¹⁶⁰ times. Where training had none, a new value is taken as it is: far from the data the model is
+//! unsure, as it should be.
 
 use serde::{Deserialize, Serialize};
 
@@ -107,9 +107,7 @@ impl NumberCoding {
     }
 
     pub(super) fn names(&self, column: &str) -> Vec<String> {
-        let mut names = vec![column.to_owned()];
-        names.extend(self.missing.then(|| missing_name(column)));
-        names
+        value_and_hole(column, self.missing)
     }
 
     pub(super) fn encode(&self, cells: &Cells<'_>, sink: &mut Sink<'_>) -> Result<()> {
@@ -160,6 +158,11 @@ impl Fence {
     fn is_beyond(&self, x: f64) -> bool {
         x < self.low || x > self.high
     }
+}
+
+/// Names of an input, and of the one that tells which cells were missing if there is one.
+pub(super) fn value_and_hole(column: &str, missing: bool) -> Vec<String> {
+    std::iter::once(column.to_owned()).chain(missing.then(|| missing_name(column))).collect()
 }
 
 /// Name of the input that tells which cells were missing.

@@ -1,10 +1,11 @@
 //! Choosing the networks of an ensemble from training data: codes, priors, activations, noise models and widths, their
 //! weights, and what noise they should speak of.
 //!
-//! Candidates learn from all folds of the samples but one and predict that one (`race`). The prior's variance V⁰ matters
+//! Where there is anything to choose (`choice`), candidates learn from all folds of the samples but one and predict that
+//! one (`race`). The prior's variance V⁰ matters
 //! most: too wide overfits, too narrow underfits. Kinds are picked one at a time for what they add to the mixture of
 //! those before (`score`); around the best of the first, more are tried (`candidates`). What the ensemble says of unseen
-//! samples says how much noise it should speak of (`verdict`).
+//! samples says how much noise it should speak of (`verdict`), and how much of that their mean is rid of (`chance`).
 
 mod candidates;
 mod chance;
