@@ -15,6 +15,7 @@ use std::ops::Range;
 use faer::{Accum, Mat, MatRef};
 
 use super::hebbian::Hebbian;
+use super::relevance::relevance;
 use crate::base::linalg::{Cholesky, cast, mirror_lower, scaled_identity, symmetric_product_into, trace};
 use crate::base::parallel::{PASS, over_spans, pieces};
 use crate::data::Dataset;
@@ -176,8 +177,12 @@ fn settle_weights<T: Real>(network: &mut Network<T>, stats: &Statistics, first_i
         layer.set_natural(natural)?;
     }
     let specs = network.output().specs().to_vec();
+    let by_relevance = network.settings().prior.relevance;
     network.output_mut().update(|b, block| {
         let stats = &stats.output.output()[b];
+        if by_relevance {
+            block.set_prior(relevance(block.prior(), stats)?);
+        }
         if specs[b].unit_noise {
             let natural = kept_mean(block.prior(), block.mean(), &stats.pre_pre, stats.count);
             block.set_natural(natural)?;

@@ -4,6 +4,7 @@ mod finalise;
 mod free_energy;
 mod hebbian;
 mod natural_gradient;
+mod relevance;
 mod schedule;
 
 pub use finalise::{finalise, hidden_curvature_of, settle_stream};

@@ -25,6 +25,9 @@ const LARGEST: usize = 512;
 /// Samples per batch of a linear model: its posterior is a sum, the same whatever they are.
 const LINE_BATCH: usize = 4096;
 
+/// Columns at most of which each may have a prior of its own: learning these takes some tens of inverses.
+const MANY: usize = 512;
+
 /// The first candidates.
 pub(super) fn first(task: Task, n: usize, settings: &ModelSettings) -> Vec<MemberPlan> {
     let (search, own) = (&settings.search, &settings.network);
@@ -82,6 +85,15 @@ pub(super) fn linear(n: usize, settings: &ModelSettings) -> Vec<MemberPlan> {
     all_bins(n, settings).into_iter().flat_map(|bins| vars.iter().map(move |&var| one(bins, var))).collect()
 }
 
+/// The exact linear model of `d` columns as they are, with a prior of its own for each of them: where many columns tell
+/// nothing, one prior for all is too narrow for those that do.
+pub(super) fn relevant(n: usize, d: usize, settings: &ModelSettings) -> Option<MemberPlan> {
+    let mut plan = linear(n, settings).into_iter().find(|plan| plan.bins == 0)?;
+    plan.network.prior.var = 1.0;
+    plan.network.prior.relevance = true;
+    (2..=MANY).contains(&d).then_some(plan)
+}
+
 /// Bins to try. Where columns share one scale, as pixels do, they have no codes.
 fn all_bins(n: usize, settings: &ModelSettings) -> Vec<usize> {
     let fine = |bins: usize| if n >= FINER * BIN_SAMPLES * bins { FINER * bins } else { bins };
@@ -133,7 +145,7 @@ pub(super) fn around(
 ) -> Vec<MemberPlan> {
     let search = &settings.search;
     let mut plans: Vec<MemberPlan> = Vec::new();
-    if search.prior_vars.len() > 1 {
+    if search.prior_vars.len() > 1 && !best.network.prior.relevance {
         plans.extend([best.network.prior.var / STEP, best.network.prior.var * STEP].into_iter().filter_map(
             |var| {
                 let mut plan = best.clone();
@@ -204,6 +216,19 @@ mod tests {
         assert_eq!(plans.len() - linear.len(), 12);
         assert_eq!(linear.len(), 3 * SearchSettings::default().linear_vars.len());
         assert!(linear.iter().all(|plan| plan.epochs == 1));
+    }
+
+    #[test]
+    fn columns_have_priors_of_their_own_where_there_are_some_and_not_too_many() {
+        let settings = ModelSettings::default();
+        let plan = relevant(100, 20, &settings).unwrap();
+        assert!(plan.network.prior.relevance && plan.bins == 0 && plan.validate().is_ok());
+        assert!(around(&plan, &[&plan], 100, &settings).is_empty());
+        assert_eq!(relevant(100, 1, &settings), None);
+        assert_eq!(relevant(100, 2 * MANY, &settings), None);
+        let mut by_hand = settings;
+        by_hand.network.hidden_layer_sizes = vec![20];
+        assert_eq!(relevant(100, 20, &by_hand), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@
 use rand::seq::SliceRandom;
 use rayon::prelude::*;
 
-use super::candidates::around;
+use super::candidates::{around, relevant};
 use super::choice::Choice;
 use super::score::{HeldOut, HeldOutFolds, complements, score};
 use crate::base::random::stream;
@@ -164,7 +164,8 @@ impl<'a, 'b> Race<'a, 'b> {
         let mut lines = linear.clone();
         if let [best] = self.best(&linear, 1)[..] {
             let tried: Vec<&MemberPlan> = self.kinds.iter().map(|kind| &kind.plan).collect();
-            let more = around(&self.kinds[best].plan, &tried, self.n, &self.settings);
+            let mut more = around(&self.kinds[best].plan, &tried, self.n, &self.settings);
+            more.extend(relevant(self.n, self.samples.n_features(), &self.settings));
             let fresh: Vec<usize> = (self.kinds.len()..self.kinds.len() + more.len()).collect();
             self.add(more);
             self.advance(&fresh, enough, false);
