@@ -82,7 +82,7 @@ pub struct PriorSettings {
     pub scale: f64,
     /// ν⁰ = d_y + `extra_dof`; above 1, so that ⟨Σ⟩ exists.
     pub extra_dof: f64,
-    /// One V⁰ for each input, learned from the data, beginning with `var`: inputs that tell nothing are silenced. Of
+    /// One V⁰ for each input, learned from the data: inputs that tell nothing are silenced. Of
     /// networks without hidden layers and of constant noise.
     pub relevance: bool,
 }
