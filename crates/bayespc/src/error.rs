@@ -144,6 +144,9 @@ pub enum ModelFileError {
         /// Version this program reads.
         supported: u32,
     },
+    /// Bits have changed since it was written.
+    #[error("the file is damaged: its content does not have the checksum it was written with")]
+    Damaged,
     /// A tensor is not there.
     #[error("tensor `{name}` is missing")]
     Missing {

@@ -2,7 +2,8 @@
 //!
 //! Tensors are row-major `f64`: per member the prior and posterior natural parameters of every layer, what
 //! the feedback rule has learned, and the scaling. One metadata entry, `bayespc`, holds version, settings
-//! and notes as JSON. Any safetensors reader opens it.
+//! and notes as JSON. One more tensor, `crc32`, is the checksum of that text and of all others, so that no flipped bit
+//! changes a prediction unnoticed. Any safetensors reader opens it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -23,10 +24,13 @@ use crate::network::{Layer, Network};
 use crate::training::TrainingReport;
 
 /// Version this program writes and reads.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The metadata entry.
 const KEY: &str = "bayespc";
+
+/// The tensor that is the checksum. No entry of the metadata: these are written in any order.
+const CHECKSUM: &str = "crc32";
 
 #[derive(Serialize, Deserialize)]
 struct Header {
@@ -120,7 +124,7 @@ impl Model {
     /// Read a model from the bytes of its file.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let file = SafeTensors::deserialize(bytes).map_err(ModelFileError::from)?;
-        let header = read_header(bytes)?;
+        let header = read_header(bytes, &file)?;
         let reader = Reader { file };
         let (d_in, d_out) = (header.n_features, header.n_targets);
         let codes: BTreeMap<usize, Codes> =
@@ -155,7 +159,7 @@ impl Model {
 }
 
 /// The version comes first: a file of another version may hold anything else.
-fn read_header(bytes: &[u8]) -> Result<Header> {
+fn read_header(bytes: &[u8], file: &SafeTensors<'_>) -> Result<Header> {
     let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(ModelFileError::from)?;
     let missing = || ModelFileError::Metadata { key: KEY.to_owned() };
     let text = metadata.metadata().as_ref().and_then(|entries| entries.get(KEY)).ok_or_else(missing)?;
@@ -163,6 +167,13 @@ fn read_header(bytes: &[u8]) -> Result<Header> {
     let version = value.get("version").ok_or_else(missing)?;
     if version.as_u64() != Some(u64::from(VERSION)) {
         return Err(ModelFileError::Version { found: version.to_string(), supported: VERSION }.into());
+    }
+    let mut tensors = file.tensors();
+    tensors.retain(|(name, _)| name != CHECKSUM);
+    tensors.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let found = checksum(text, tensors.iter().map(|(_, view)| view.data()));
+    if !file.tensor(CHECKSUM).is_ok_and(|written| written.data() == found) {
+        return Err(ModelFileError::Damaged.into());
     }
     let malformed = |error: serde_json::Error| ModelFileError::Metadata { key: format!("{KEY}: {error}") };
     let header: Header = serde_json::from_value(value).map_err(malformed)?;
@@ -176,6 +187,9 @@ fn read_header(bytes: &[u8]) -> Result<Header> {
             return Err(ModelFileError::Metadata { key: format!("{KEY}: codes of {bins} bins") }.into());
         }
     }
+    if !(header.n_seen.is_finite() && header.n_seen >= 0.0) {
+        return Err(ModelFileError::Metadata { key: format!("{KEY}: n_seen") }.into());
+    }
     if header.members.is_empty() || header.n_features == 0 || header.n_targets == 0 {
         return Err(ModelFileError::Metadata { key: format!("{KEY}: a size is zero") }.into());
     }
@@ -187,6 +201,14 @@ fn named_layers(m: usize, network: &Network<f64>) -> impl Iterator<Item = (Strin
         network.hidden().iter().enumerate().map(move |(l, layer)| (format!("member.{m}.hidden.{l}"), layer));
     let blocks = network.output().blocks().iter().enumerate();
     hidden.chain(blocks.map(move |(b, layer)| (format!("member.{m}.output.{b}"), layer)))
+}
+
+/// CRC-32 of the metadata and of the tensors in the order of their names.
+fn checksum<'a>(header: &str, tensors: impl Iterator<Item = &'a [u8]>) -> [u8; 4] {
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(header.as_bytes());
+    tensors.for_each(|bytes| crc.update(bytes));
+    crc.finalize().to_le_bytes()
 }
 
 /// Tensors on their way into a file.
@@ -216,11 +238,14 @@ impl Tensors {
     }
 
     fn serialize(&self, header: String) -> Result<Vec<u8>> {
-        let views = self
+        let mut views = self
             .parts
             .iter()
             .map(|(name, (shape, bytes))| Ok((name, TensorView::new(Dtype::F64, shape.clone(), bytes)?)))
             .collect::<std::result::Result<Vec<_>, ModelFileError>>()?;
+        let checksum = checksum(&header, self.parts.values().map(|(_, bytes)| bytes.as_slice()));
+        let name = CHECKSUM.to_owned();
+        views.push((&name, TensorView::new(Dtype::U32, vec![1], &checksum).map_err(ModelFileError::from)?));
         let metadata = HashMap::from([(KEY.to_owned(), header)]);
         Ok(serialize(views, Some(metadata)).map_err(ModelFileError::from)?)
     }

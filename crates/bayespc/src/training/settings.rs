@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
+/// More passes than any data need: a slip of the keyboard should not run for years.
+const MOST_EPOCHS: usize = 10_000_000;
+
 /// Settings of the loop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -41,6 +44,10 @@ impl TrainingSettings {
     pub fn validate(&self) -> Result<()> {
         if self.batch_size == Some(0) {
             return Err(Error::Setting { name: "training.batch_size", value: 0.0, must_be: "at least 1" });
+        }
+        if self.epochs > MOST_EPOCHS {
+            let value = self.epochs as f64;
+            return Err(Error::Setting { name: "training.epochs", value, must_be: "at most 10 000 000" });
         }
         if self.validate_every == 0 {
             return Err(Error::Setting {
