@@ -19,7 +19,7 @@
 use faer::Mat;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::chunks::over_chunks;
+use super::chunks::{from_columns, over_chunks};
 use super::classes::{WHAT, logits_into, shared_precision, softmax};
 use super::component::{Component, Covariance};
 use super::draws::semidefinite_root;
@@ -53,12 +53,8 @@ impl Predictive {
         seed: u64,
     ) -> Result<ClassDecomposition> {
         positive("temperature", temperature)?;
-        if draws == 0 {
-            return Err(Error::Setting { name: "draws", value: 0.0, must_be: "at least 1" });
-        }
         let (k, n) = (self.n_targets(), self.n_samples());
-        let mut rng = stream(seed, 0);
-        let half: Vec<f64> = (0..k * draws.div_ceil(2)).map(|_| StandardNormal.sample(&mut rng)).collect();
+        let half = half_draws(k, draws, seed)?;
         let shared = self.components().iter().map(shared_precision).collect::<Result<Vec<_>>>()?;
         let chunks = over_chunks(n, |samples| -> Result<Vec<(f64, f64)>> {
             let mut room = Room::new(k);
@@ -89,6 +85,52 @@ impl Predictive {
         }
         Ok(parts)
     }
+
+    /// Variance of each class's probability under the posterior, `K × n`: the epistemic part of p (1 − p), of which the rest is
+    /// noise. By the same draws, within components and between them.
+    pub fn class_probability_variance(&self, temperature: f64, draws: usize, seed: u64) -> Result<Mat<f64>> {
+        positive("temperature", temperature)?;
+        let (k, n) = (self.n_targets(), self.n_samples());
+        let half = half_draws(k, draws, seed)?;
+        let shared = self.components().iter().map(shared_precision).collect::<Result<Vec<_>>>()?;
+        let chunks = over_chunks(n, |samples| -> Result<Vec<f64>> {
+            let mut room = Room::new(k);
+            let mut variances = Vec::with_capacity(k * samples.len());
+            for sample in samples {
+                // Moments of the draws within components, and of the components' own probabilities.
+                let mut moments = vec![[0.0; 3]; k];
+                for ((weight, component), precision) in self.weighted_components().zip(&shared) {
+                    logits_into(component, precision.as_ref(), sample, &mut room.probabilities)?;
+                    softmax(&mut room.probabilities, temperature);
+                    let mut own = vec![[0.0; 3]; k];
+                    room.each_code(component, sample, temperature, &half, |share, p| {
+                        for (own, p) in own.iter_mut().zip(p) {
+                            *own = [own[0] + share, own[1] + share * p, own[2] + share * p * p];
+                        }
+                    })?;
+                    for ((sums, own), p) in moments.iter_mut().zip(own).zip(&room.probabilities) {
+                        let within = (own[2] / own[0] - (own[1] / own[0]).powi(2)).max(0.0);
+                        sums[0] += weight * within;
+                        sums[1] += weight * p;
+                        sums[2] += weight * p * p;
+                    }
+                }
+                variances
+                    .extend(moments.iter().map(|[within, p, square]| within + (square - p * p).max(0.0)));
+            }
+            Ok(variances)
+        });
+        Ok(from_columns(k, n, &chunks.into_iter().collect::<Result<Vec<_>>>()?))
+    }
+}
+
+/// Standard normal draws for codes of `k` classes; each is used with both signs.
+fn half_draws(k: usize, draws: usize, seed: u64) -> Result<Vec<f64>> {
+    if draws == 0 {
+        return Err(Error::Setting { name: "draws", value: 0.0, must_be: "at least 1" });
+    }
+    let mut rng = stream(seed, 0);
+    Ok((0..k * draws.div_ceil(2)).map(|_| StandardNormal.sample(&mut rng)).collect())
 }
 
 /// Memory that samples reuse.
@@ -120,8 +162,23 @@ impl Room {
         temperature: f64,
         half: &[f64],
     ) -> Result<f64> {
+        let mut sum = 0.0;
+        self.each_code(component, sample, temperature, half, |share, p| sum += share * entropy(p))?;
+        Ok(sum)
+    }
+
+    /// Draws of p(· | a), a ~ q, with the share of each, given p_c.
+    fn each_code(
+        &mut self,
+        component: &Component,
+        sample: usize,
+        temperature: f64,
+        half: &[f64],
+        mut visit: impl FnMut(f64, &[f64]),
+    ) -> Result<()> {
         if matches!(component.epistemic, Covariance::Zero) {
-            return Ok(entropy(&self.probabilities));
+            visit(1.0, &self.probabilities);
+            return Ok(());
         }
         let k = self.probabilities.len();
         for j in 0..k {
@@ -142,16 +199,15 @@ impl Room {
         // Logits are Λ a − ½ diag Λ, over τ: the draws' part of them is Λ R ξ √τ.
         let spread = &precision * &root * faer::Scale(temperature.sqrt());
         let mean = component.mean.subcols(sample, 1);
-        let mut sum = 0.0;
         for class in 0..k {
             let p = self.probabilities[class];
             if p < NEGLIGIBLE {
                 continue;
             }
+            let share = p / (2 * (half.len() / k)) as f64;
             let residual = Mat::from_fn(k, 1, |i, _| f64::from(u8::from(i == class)) - mean[(i, 0)]);
             let code = mean + gain.transpose() * residual;
             let centre = &precision * code;
-            let mut entropies = 0.0;
             for draw in half.chunks_exact(k) {
                 for sign in [1.0, -1.0] {
                     for (i, logit) in self.logits.iter_mut().enumerate() {
@@ -162,12 +218,11 @@ impl Room {
                         self.logits.iter_mut().zip(column).for_each(|(logit, s)| *logit += sign * xi * s);
                     }
                     softmax(&mut self.logits, temperature);
-                    entropies += entropy(&self.logits);
+                    visit(share, &self.logits);
                 }
             }
-            sum += p * entropies / (2 * (half.len() / k)) as f64;
         }
-        Ok(sum)
+        Ok(())
     }
 }
 
@@ -255,6 +310,52 @@ mod tests {
         let many = predictive.class_decomposition(temperature, 20_000, 1).unwrap();
         let tolerance = 5.0 * square + 5.0 * 0.25 * 3_f64.ln() / 20_000_f64.sqrt();
         assert!((many.aleatoric[0] - expected).abs() < tolerance, "{} {expected}", many.aleatoric[0]);
+    }
+
+    /// The same importance sampling for the second moment of p(· | a); five standard errors of the ratio, and of draws that lie
+    /// within (0, 1).
+    #[test]
+    fn the_variance_of_a_probability_is_that_under_the_reweighted_epistemic_distribution() {
+        let (temperature, n, draws) = (1.7, 40_000, 20_000);
+        let component = example(4, 0.6);
+        let matrix = |part: &Covariance| Mat::from_fn(3, 3, |i, j| temperature * part.entry(i, j, 0));
+        let root = Cholesky::new(matrix(&component.epistemic).as_ref(), "e").unwrap();
+        let precision = Cholesky::new(matrix(&component.aleatoric).as_ref(), "a").unwrap().inverse();
+        let mut rng = stream(10, 0);
+        let (mut total, mut sums) = (0.0, [[0.0; 2]; 3]);
+        for _ in 0..n {
+            let xi = Mat::<f64>::from_fn(3, 1, |_, _| StandardNormal.sample(&mut rng));
+            let a: Mat<f64> = component.mean.subcols(0, 1) + root.lower() * xi;
+            let densities: Vec<f64> = (0..3)
+                .map(|k| {
+                    let r = Mat::from_fn(3, 1, |i, _| f64::from(u8::from(i == k)) - a[(i, 0)]);
+                    (-0.5 * (r.transpose() * &precision * &r)[(0, 0)]).exp()
+                })
+                .collect();
+            let weight: f64 = densities.iter().sum();
+            total += weight;
+            for (sum, density) in sums.iter_mut().zip(&densities) {
+                *sum = [sum[0] + density, sum[1] + density * density / weight];
+            }
+        }
+        let predictive = Predictive::from_component(component).unwrap();
+        let found = predictive.class_probability_variance(temperature, draws, 3).unwrap();
+        for k in 0..3 {
+            let (mean, square) = (sums[k][0] / total, sums[k][1] / total);
+            let tolerance = 5.0 * (1.0 / f64::from(n).sqrt() + 0.5 / (draws as f64).sqrt());
+            assert!(found[(k, 0)] > 1e-3 && found[(k, 0)] < mean * (1.0 - mean));
+            assert!((found[(k, 0)] - (square - mean * mean)).abs() < 0.5 * tolerance, "{k}");
+        }
+        // Networks that know but differ: the variance between them.
+        let sure = |seed| Component { epistemic: Covariance::Zero, ..example(seed, 1.0) };
+        let both = Predictive::new(vec![sure(1), sure(2)]).unwrap();
+        let each = |seed| {
+            let one = Predictive::from_component(sure(seed)).unwrap();
+            one.class_probabilities(1.0).unwrap()[(0, 0)]
+        };
+        let expected = 0.25 * (each(1) - each(2)).powi(2);
+        let found = both.class_probability_variance(1.0, 4, 0).unwrap()[(0, 0)];
+        assert!((found - expected).abs() < 1e-14);
     }
 
     #[test]
