@@ -15,6 +15,12 @@
 //! p_c is exactly the mean of p(· | a) under q: the law of total probability holds within a component as it does
 //! between them, so uncertainty within members counts as that between members does, and no part is negative. The mean of H is
 //! taken over draws, the same standard normal ones for all samples, in pairs ±ξ. A temperature τ multiplies A and E.
+//!
+//! The same draws say how far each probability could move if the weights were known, by the law of total variance:
+//!
+//! ```text
+//! spread(k)² = Σ_c w_c ( Var_{a ~ q_c}[ p(k | a) ] + (p_c(k) − p(k))² )
+//! ```
 
 use faer::Mat;
 use rand_distr::{Distribution, StandardNormal};
@@ -41,6 +47,8 @@ pub struct ClassDecomposition {
     pub aleatoric: Vec<f64>,
     /// What more data would take away.
     pub epistemic: Vec<f64>,
+    /// Standard deviation of each class's probability under what is known of the weights, `K × n`.
+    pub spread: Mat<f64>,
 }
 
 impl Predictive {
@@ -60,18 +68,24 @@ impl Predictive {
         let mut rng = stream(seed, 0);
         let half: Vec<f64> = (0..k * draws.div_ceil(2)).map(|_| StandardNormal.sample(&mut rng)).collect();
         let shared = self.components().iter().map(shared_precision).collect::<Result<Vec<_>>>()?;
-        let chunks = over_chunks(n, |samples| -> Result<Vec<(f64, f64)>> {
+        let chunks = over_chunks(n, |samples| -> Result<Vec<(f64, f64, Vec<f64>)>> {
             let mut room = Room::new(k);
             samples
                 .map(|sample| {
                     let (mut mixed, mut aleatoric) = (vec![0.0; k], 0.0);
+                    // Σ_c w_c (Var + p_c²), from which p² is taken at the end.
+                    let mut squares = vec![0.0; k];
                     for ((weight, component), precision) in self.weighted_components().zip(&shared) {
                         logits_into(component, precision.as_ref(), sample, &mut room.probabilities)?;
                         softmax(&mut room.probabilities, temperature);
                         mixed.iter_mut().zip(&room.probabilities).for_each(|(sum, p)| *sum += weight * p);
                         aleatoric += weight * room.noise_entropy(component, sample, temperature, &half)?;
+                        for (class, sum) in squares.iter_mut().enumerate() {
+                            *sum += weight * (room.variance(class) + room.probabilities[class].powi(2));
+                        }
                     }
-                    Ok((entropy(&mixed), aleatoric))
+                    let spread = squares.iter().zip(&mixed).map(|(sum, p)| (sum - p * p).max(0.0).sqrt());
+                    Ok((entropy(&mixed), aleatoric, spread.collect()))
                 })
                 .collect()
         });
@@ -79,8 +93,11 @@ impl Predictive {
             total: Vec::with_capacity(n),
             aleatoric: Vec::with_capacity(n),
             epistemic: Vec::with_capacity(n),
+            spread: Mat::zeros(k, n),
         };
-        for (total, aleatoric) in chunks.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten() {
+        let samples = chunks.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten();
+        for (sample, (total, aleatoric, spread)) in samples.enumerate() {
+            spread.into_iter().enumerate().for_each(|(class, s)| parts.spread[(class, sample)] = s);
             // A finite number of draws may exceed the total by a little.
             let epistemic = (total - aleatoric).max(0.0);
             parts.total.push(total);
@@ -96,6 +113,8 @@ struct Room {
     /// p_c of the sample at hand.
     probabilities: Vec<f64>,
     logits: Vec<f64>,
+    /// Mean and mean square of p(· | a) over the draws.
+    moments: Vec<(f64, f64)>,
     noise: Mat<f64>,
     epistemic: Mat<f64>,
     total: Mat<f64>,
@@ -106,13 +125,20 @@ impl Room {
         Self {
             probabilities: vec![0.0; k],
             logits: vec![0.0; k],
+            moments: vec![(0.0, 0.0); k],
             noise: Mat::zeros(k, k),
             epistemic: Mat::zeros(k, k),
             total: Mat::zeros(k, k),
         }
     }
 
-    /// E_{a ~ q}[ H(p(· | a)) ], given p_c.
+    /// Var_{a ~ q}[ p(class | a) ], after [`noise_entropy`](Self::noise_entropy).
+    fn variance(&self, class: usize) -> f64 {
+        let (mean, square) = self.moments[class];
+        (square - mean * mean).max(0.0)
+    }
+
+    /// E_{a ~ q}[ H(p(· | a)) ], given p_c; leaves the moments of p(· | a) behind.
     fn noise_entropy(
         &mut self,
         component: &Component,
@@ -120,6 +146,7 @@ impl Room {
         temperature: f64,
         half: &[f64],
     ) -> Result<f64> {
+        self.moments.fill((0.0, 0.0));
         if matches!(component.epistemic, Covariance::Zero) {
             return Ok(entropy(&self.probabilities));
         }
@@ -142,6 +169,7 @@ impl Room {
         // Logits are Λ a − ½ diag Λ, over τ: the draws' part of them is Λ R ξ √τ.
         let spread = &precision * &root * faer::Scale(temperature.sqrt());
         let mean = component.mean.subcols(sample, 1);
+        let n_draws = (2 * (half.len() / k)) as f64;
         let mut sum = 0.0;
         for class in 0..k {
             let p = self.probabilities[class];
@@ -163,9 +191,13 @@ impl Room {
                     }
                     softmax(&mut self.logits, temperature);
                     entropies += entropy(&self.logits);
+                    for ((mean, square), x) in self.moments.iter_mut().zip(&self.logits) {
+                        *mean += p * x / n_draws;
+                        *square += p * x * x / n_draws;
+                    }
                 }
             }
-            sum += p * entropies / (2 * (half.len() / k)) as f64;
+            sum += p * entropies / n_draws;
         }
         Ok(sum)
     }
@@ -231,7 +263,7 @@ mod tests {
         let root = Cholesky::new(matrix(&component.epistemic).as_ref(), "e").unwrap();
         let precision = Cholesky::new(matrix(&component.aleatoric).as_ref(), "a").unwrap().inverse();
         let mut rng = stream(9, 0);
-        let draws: Vec<(f64, f64)> = (0..n)
+        let draws: Vec<(f64, f64, f64)> = (0..n)
             .map(|_| {
                 let xi = Mat::<f64>::from_fn(3, 1, |_, _| StandardNormal.sample(&mut rng));
                 let a: Mat<f64> = component.mean.subcols(0, 1) + root.lower() * xi;
@@ -242,11 +274,14 @@ mod tests {
                     })
                     .collect();
                 let weight: f64 = densities.iter().sum();
-                (weight, entropy(&densities.iter().map(|d| d / weight).collect::<Vec<_>>()))
+                let given = entropy(&densities.iter().map(|d| d / weight).collect::<Vec<_>>());
+                (weight, given, densities[0] / weight)
             })
             .collect();
         let total: f64 = draws.iter().map(|d| d.0).sum();
         let expected = draws.iter().map(|d| d.0 * d.1).sum::<f64>() / total;
+        let first = |power: i32| draws.iter().map(|d| d.0 * d.2.powi(power)).sum::<f64>() / total;
+        let spread = (first(2) - first(1).powi(2)).sqrt();
         let square = draws.iter().map(|d| (d.0 * (d.1 - expected)).powi(2)).sum::<f64>().sqrt() / total;
         // Entropies of single draws lie within (0, log 3).
         let tolerance = 5.0 * square + 5.0 * 0.25 * 3_f64.ln() / 64_f64.sqrt();
@@ -255,6 +290,23 @@ mod tests {
         let many = predictive.class_decomposition(temperature, 20_000, 1).unwrap();
         let tolerance = 5.0 * square + 5.0 * 0.25 * 3_f64.ln() / 20_000_f64.sqrt();
         assert!((many.aleatoric[0] - expected).abs() < tolerance, "{} {expected}", many.aleatoric[0]);
+        // A standard deviation of values within (0, 1), from 20 000 draws and as many that count: five errors of each.
+        let tolerance = 5.0 * 0.5 / 20_000_f64.sqrt();
+        assert!((many.spread[(0, 0)] - spread).abs() < tolerance, "{} {spread}", many.spread[(0, 0)]);
+    }
+
+    #[test]
+    fn members_that_know_everything_spread_as_far_as_they_disagree() {
+        let member = |seed: u64| Component { epistemic: Covariance::Zero, ..example(seed, 1.0) };
+        let (parts, p) = split(vec![member(1), member(2)], 1.0);
+        let each: Vec<Mat<f64>> = [1, 2].map(|seed| split(vec![member(seed)], 1.0).1).into();
+        for j in 0..2 {
+            for k in 0..3 {
+                // Two values are each half their difference away from their mean.
+                let expected = 0.5 * (each[0][(k, j)] - each[1][(k, j)]).abs();
+                assert!((parts.spread[(k, j)] - expected).abs() < 1e-7, "{} {expected}", p[(k, j)]);
+            }
+        }
     }
 
     #[test]
@@ -262,6 +314,7 @@ mod tests {
         let known = Component { epistemic: Covariance::Zero, ..example(1, 1.0) };
         let (parts, _) = split(vec![known], 1.0);
         assert_eq!(parts.epistemic, [0.0, 0.0]);
+        assert!((0..3).all(|k| parts.spread[(k, 0)] == 0.0));
         // Members that agree in their means, none of which knows anything.
         let mut unknown = example(1, 1.0);
         unknown.epistemic = Covariance::Shared(Mat::<f64>::identity(3, 3) * faer::Scale(1e4));
