@@ -2,6 +2,7 @@
 
 import { el, num, plainTable } from "./format.js";
 import { curveChart } from "./chart.js";
+import { showDrivers } from "./drivers.js";
 import { Form } from "./form.js";
 import { showPrediction } from "./result.js";
 import { tableOf } from "./table.js";
@@ -82,6 +83,12 @@ const drawCurves = latest(async () => {
   showCurves();
 });
 
+const drawDrivers = latest(async () => {
+  const model = state.model;
+  const answer = await askJson(modelPath("drivers"), request());
+  if (model === state.model) showDrivers(model, target(), answer);
+});
+
 /** How far a prediction moves along a column, where training rows lie. */
 function effect(column, curve) {
   const inside = curve.mean.filter((_, i) => {
@@ -160,7 +167,7 @@ let pause;
 function changed() {
   predict();
   clearTimeout(pause);
-  pause = setTimeout(() => { writeLink(); drawCurves(); }, 80);
+  pause = setTimeout(() => { writeLink(); drawCurves(); drawDrivers(); }, 80);
 }
 
 function showLegend() {
@@ -203,6 +210,7 @@ async function choose(name, link = {}) {
   await predict();
   await drawCurves();
   writeLink();
+  await drawDrivers();
 }
 
 async function start() {

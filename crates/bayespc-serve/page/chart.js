@@ -87,9 +87,13 @@ export function curveChart(width, column, curve, { low, high, here, choose, labe
     chart.append(svg("path", { class: "s-mean", d: `M${points(across.at, curve.mean.map(clamp))}` }));
     const ends = column.kind === "time" ? column.range.map((ms) => timeText(ms, column.clock)) : null;
     if (ends) {
-      chart.append(svg("text", { x: left, y: base + 17 }, ends[0]), svg("text", { class: "end", x: right, y: base + 17 }, ends[1]));
+      chart.append(
+        svg("text", { class: "middle", x: Math.max(across.range[0], left + 10), y: base + 17 }, ends[0]),
+        svg("text", { class: "middle", x: Math.min(across.range[1], right - 26), y: base + 17 }, ends[1]),
+      );
     } else {
       for (const mark of ticks(Number(curve.x[0]), Number(curve.x.at(-1)), Math.max(2, width / 85))) {
+        if (column.integer && !Number.isInteger(mark)) continue;
         chart.append(svg("text", { class: "middle", x: across.place(mark), y: base + 17 }, num(mark)));
       }
     }

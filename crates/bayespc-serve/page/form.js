@@ -149,7 +149,7 @@ export class Form {
     const shades = [el("i", { class: "ground" }), part(low, high, "seen")];
     if (column.usual) shades.push(part(...column.usual, "often"));
     this.fields.set(column.name, { input, slider, outside });
-    return el("div", { class: isTime ? "field long" : "field" }, label, input, el("div", { class: "slider" }, ...shades, slider), outside);
+    return el("div", { class: isTime ? "field long" : "field" }, label, input, el("div", { class: "slider" }, el("div", { class: "shades" }, ...shades), slider), outside);
   }
 }
 

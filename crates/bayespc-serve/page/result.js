@@ -115,6 +115,6 @@ function showUnlike(score) {
   byId("unlike").replaceChildren(
     el("h3", {}, `How unlike the training rows: ${num(score, 3)}`, el("span", { class: "quiet" }, ` · ${words}`)),
     el("div", { class: "meter", "aria-hidden": "true" }, marker),
-    el("div", { class: "marks", "aria-hidden": "true" }, el("span", {}, "like them"), el("span", {}, "1 · one in twenty is beyond"), el("span", {}, "2 · far")),
+    el("div", { class: "marks", "aria-hidden": "true" }, el("span", {}, "like them"), el("span", {}, "1", el("span", { class: "more" }, " · one in twenty is beyond")), el("span", {}, "2 · far")),
   );
 }

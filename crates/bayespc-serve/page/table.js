@@ -48,9 +48,12 @@ export function tableOf(getModel, ask, open) {
     const heading = [["row", (line) => line.row], ...quantities.map((title) => [title, (line) => line.prediction[title]]),
       ...shown.map((column, k) => [column, (line) => line.cells[k]])];
     let [by, way] = [heading.findIndex(([title]) => title === answer.sorted_by || title.endsWith(`_${answer.sorted_by}`)), -1];
+    // The bar of both parts stands between the quantities and the row's own cells.
+    const before = 1 + quantities.length;
     let lines = answer.least_sure;
-    const body_ = el("tbody");
-    const heads = heading.map(([title], k) => el("th", { scope: "col" }, el("button", {
+    const isText = (k) => lines.some((line) => typeof heading[k][1](line) === "string");
+    const rows = el("tbody");
+    const heads = heading.map(([title], k) => el("th", { scope: "col", class: isText(k) ? "text" : null }, el("button", {
       type: "button", onclick: () => { way = by === k ? -way : -1; by = k; sort(); },
     }, words(title))));
     function sort() {
@@ -60,9 +63,10 @@ export function tableOf(getModel, ask, open) {
         return way * (typeof x === "number" && typeof y === "number" ? x - y : String(x ?? "").localeCompare(String(y ?? "")));
       });
       heads.forEach((th, k) => { if (k === by) th.setAttribute("aria-sort", way < 0 ? "descending" : "ascending"); else th.removeAttribute("aria-sort"); });
-      body_.replaceChildren(...lines.map((line) => el("tr", {},
-        ...heading.map(([title, value], k) => cell(title, value(line), k, line)),
-        el("td", {}, bar(line)))));
+      rows.replaceChildren(...lines.map((line) => el("tr", {},
+        ...heading.slice(0, before).map(([, value], k) => cell(value(line), k, line)),
+        el("td", {}, bar(line)),
+        ...heading.slice(before).map(([, value]) => cell(value(line), before, line)))));
     }
     function bar({ prediction }) {
       if (isClasses) {
@@ -73,7 +77,7 @@ export function tableOf(getModel, ask, open) {
       const [a, e] = [of("aleatoric_std"), of("epistemic_std")];
       return splitBar([a / (a + e || 1), e / (a + e || 1)]);
     }
-    function cell(title, value, k, line) {
+    function cell(value, k, line) {
       if (k === 0) {
         const load = () => open(Object.fromEntries(answer.columns.map((column, c) => [column, line.cells[c]])));
         return el("td", {}, el("button", { type: "button", onclick: load, "aria-label": `Show row ${value} above` }, String(value)));
@@ -91,7 +95,7 @@ export function tableOf(getModel, ask, open) {
       ...notes,
       el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Predictions" },
         el("table", {}, el("caption", { class: "unseen" }, "Predictions, least sure first"),
-          el("thead", {}, el("tr", {}, ...heads, el("th", { scope: "col" }, "noise | ignorance"))), body_)),
+          el("thead", {}, el("tr", {}, ...heads.slice(0, before), el("th", { scope: "col" }, "noise | ignorance"), ...heads.slice(before))), rows)),
     );
   }
 }

@@ -111,21 +111,24 @@ fn column(name: &str, cells: &[Cell], kind: Kind) -> Result<Column, Problem> {
             Ok(Column::booleans(name, cells.iter().enumerate().map(boolean).collect::<Result<_, _>>()?))
         }
         Kind::Time(format) => {
-            if let Some(i) = cells.iter().position(|cell| matches!(cell, Cell::Number(_) | Cell::Bool(_))) {
-                return Err(wrong(
-                    i,
-                    "date: write it as text, such as \"2024-12-31\" or \"2024-12-31T23:59\"",
-                ));
-            }
             // Programs write ISO 8601, however the table wrote its dates.
-            let iso = (format != TimeFormat::Clock).then_some(Kind::Time(TimeFormat::ISO));
-            let own = read(kind).or_else(|error| iso.map_or(Err(error), |iso| read(iso)));
-            match own {
-                Ok(column) if has_text => Ok(column),
-                Ok(_) => Ok(Column::times(name, vec![i64::MIN; cells.len()])),
-                // The column's own format is what the message should speak of.
-                Err(_) => Ok(read(kind)?),
-            }
+            let others = if format == TimeFormat::Clock { None } else { Some(TimeFormat::ISO) };
+            let time = |(i, cell): (usize, &Cell)| match cell {
+                Cell::Missing => Ok(i64::MIN),
+                Cell::Number(_) | Cell::Bool(_) => {
+                    Err(wrong(i, "date: write it as text, such as \"2024-12-31\" or \"2024-12-31T23:59\""))
+                }
+                Cell::Text(text) => {
+                    let text = text.trim();
+                    let read = format.parse(text).or_else(|| others?.parse(text));
+                    // What is no time may still mean that there is none.
+                    let is_missing = || {
+                        Column::from_texts_as(FILE, name, std::iter::once(Some(text)), Wish::As(kind)).is_ok()
+                    };
+                    read.or_else(|| is_missing().then_some(i64::MIN)).ok_or_else(|| wrong(i, kind.noun()))
+                }
+            };
+            Ok(Column::times(name, cells.iter().enumerate().map(time).collect::<Result<_, _>>()?))
         }
         Kind::Text => {
             let texts: Vec<String> = cells.iter().map(Cell::text).collect();

@@ -25,9 +25,9 @@ pub struct ColumnInfo {
     pub typical: Value,
     /// Whether some cells were missing in training.
     pub missing: bool,
-    /// First row of the feature matrix that belongs to it, and how many do.
+    /// Number of inputs that it becomes.
     #[serde(skip)]
-    pub inputs: (usize, usize),
+    pub width: usize,
 }
 
 /// The values of a column in training.
@@ -110,7 +110,7 @@ impl ColumnInfo {
                 Coding::Hash(_) => (Values::Text, json!("")),
             };
             let missing = feature.coding_has_holes();
-            columns.push(Self { name: feature.name.clone(), values, typical, missing, inputs: (at, width) });
+            columns.push(Self { name: feature.name.clone(), values, typical, missing, width });
             at += width;
         }
         columns

@@ -154,6 +154,9 @@ fn paths(served: &[std::sync::Arc<Served>], names: &[&str]) -> Value {
         "/api/models/{model}/curves": {
             "post": of_model(with_body(operation("exploreCurves", "A prediction along each column", &any), &row_body))
         },
+        "/api/models/{model}/drivers": {
+            "post": of_model(with_body(operation("exploreDrivers", "Which columns drive a prediction", &any), &row_body))
+        },
         "/api/models/{model}/table": { "post": table },
     })
 }

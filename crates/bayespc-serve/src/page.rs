@@ -19,10 +19,11 @@ pub static LOGIN_AGAIN: LazyLock<String> = LazyLock::new(|| LOGIN.replace("hidde
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Name, content and type of each file.
-const FILES: [(&str, &str, &str); 8] = [
+const FILES: [(&str, &str, &str); 9] = [
     ("style.css", include_str!("../page/style.css"), "text/css; charset=utf-8"),
     ("app.js", include_str!("../page/app.js"), SCRIPT),
     ("chart.js", include_str!("../page/chart.js"), SCRIPT),
+    ("drivers.js", include_str!("../page/drivers.js"), SCRIPT),
     ("form.js", include_str!("../page/form.js"), SCRIPT),
     ("format.js", include_str!("../page/format.js"), SCRIPT),
     ("result.js", include_str!("../page/result.js"), SCRIPT),

@@ -191,6 +191,7 @@ pub fn router(app: App) -> Router {
         .route("/api/models/{model}", get(explore::model))
         .route("/api/models/{model}/row", post(explore::row))
         .route("/api/models/{model}/curves", post(explore::curves))
+        .route("/api/models/{model}/drivers", post(explore::drivers))
         .route("/api/models/{model}/table", post(explore::rows))
         .fallback(nothing)
         .method_not_allowed_fallback(wrong_method)

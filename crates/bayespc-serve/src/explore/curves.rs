@@ -52,7 +52,16 @@ pub fn curves(served: &Served, request: &RowRequest) -> Result<Value, Problem> {
         .filter(|(_, places)| places.len() > 1)
         .collect();
     let features = served.rows(&table(served, &varied(&base, &along))?, true)?.features;
-    let bands = Bands::of(served, &features, request.of, &asked)?;
+    let of = match request.of {
+        Some(of) => of,
+        // The likeliest class of the row itself, wherever the curves lead.
+        None if served.is_classifier() => {
+            let row = served.rows(&table(served, &request.columns()?)?, true)?.features;
+            likeliest(&served.model.predict_probabilities(&row)?, 0)
+        }
+        None => 0,
+    };
+    let bands = Bands::of(served, &features, of, &asked)?;
     let mut at = 0;
     let mut curves = Vec::with_capacity(along.len());
     for (column, places) in &along {
@@ -125,7 +134,7 @@ struct Bands {
 }
 
 impl Bands {
-    fn of(served: &Served, features: &Mat<f64>, of: Option<usize>, asked: &Asked) -> Result<Self, Problem> {
+    fn of(served: &Served, features: &Mat<f64>, k: usize, asked: &Asked) -> Result<Self, Problem> {
         let predictive = served.model.predict(features)?;
         let ood = served.model.unlike(served.reference.as_ref(), features, &predictive);
         let n = features.ncols();
@@ -133,13 +142,11 @@ impl Bands {
             let temperature = served.model.temperature();
             let p = predictive.class_probabilities(temperature)?;
             let spread = predictive.class_decomposition(temperature, DRAWS.0, DRAWS.1)?.spread;
-            let k = of.unwrap_or_else(|| likeliest(&p, 0));
             let bound =
                 |sign: f64| (0..n).map(|j| (p[(k, j)] + sign * spread[(k, j)]).clamp(0.0, 1.0)).collect();
             let mean = (0..n).map(|j| p[(k, j)]).collect();
             return Ok(Self { of: k, mean, interval: [bound(-1.0), bound(1.0)], noise: None, ood });
         }
-        let k = of.unwrap_or(0);
         let row = |matrix: &Mat<f64>| -> Vec<f64> { (0..n).map(|j| matrix[(k, j)]).collect() };
         let (mean, (lower, upper)) = (row(&predictive.mean()), predictive.interval(asked.level)?);
         let (a, e) = (row(&predictive.aleatoric_variance()), row(&predictive.epistemic_variance()));

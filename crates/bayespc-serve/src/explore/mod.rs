@@ -3,6 +3,7 @@
 
 mod curves;
 mod density;
+mod drivers;
 mod row;
 mod rows;
 
@@ -135,6 +136,22 @@ pub async fn curves(
     app.compute(&served, body, move |body| {
         let value = curves::curves(&asked, &RowRequest::parse(&asked, body)?)?;
         // Rows that nobody has are not counted.
+        Ok((json_response(&value), Vec::new()))
+    })
+    .await
+}
+
+/// Which columns make a prediction what it is.
+pub async fn drivers(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let served = app.model(&name)?;
+    let (_, body) = app.body(request).await?;
+    let asked = served.clone();
+    app.compute(&served, body, move |body| {
+        let value = drivers::drivers(&asked, &RowRequest::parse(&asked, body)?)?;
         Ok((json_response(&value), Vec::new()))
     })
     .await

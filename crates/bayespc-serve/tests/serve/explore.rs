@@ -30,7 +30,7 @@ async fn columns_tell_their_kind_range_and_typical_value() {
     assert_eq!(values, ["Aarau", "Bern", "Chur"]);
     assert!((city["values"][1]["share"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-9);
     assert_eq!((&new["kind"], &built["kind"]), (&json!("bool"), &json!("time")));
-    assert_eq!((&built["from"], &built["to"]), (&json!("2020-01-01"), &json!("2020-12-24")));
+    assert_eq!((&built["from"], &built["to"]), (&json!("2020-01-01"), &json!("2020-12-28")));
     // A typical row is one that the model can be asked about.
     let typical: serde_json::Map<String, Value> = [size, city, new, built]
         .iter()
@@ -109,6 +109,29 @@ async fn curves_pass_through_the_prediction_and_their_bands_are_nested() {
         .post("/api/models/rent/curves", &json!({ "row": row(), "columns": ["x"] }))
         .await
         .refused(&["`x`"]);
+}
+
+#[tokio::test]
+async fn what_drives_a_prediction_adds_up_to_it() {
+    let server = Server::usual();
+    let here = server.post("/api/models/rent/row", &json!({ "row": row() })).await.ok();
+    let answer = server.post("/api/models/rent/drivers", &json!({ "row": row() })).await.ok();
+    let square = |key: &str| here[key].as_f64().unwrap().powi(2);
+    let expected = [here["mean"].as_f64().unwrap(), square("aleatoric_std"), square("epistemic_std")];
+    for ((driver, name), expected) in
+        answer["drivers"].as_array().unwrap().iter().zip(["mean", "aleatoric", "epistemic"]).zip(expected)
+    {
+        assert_eq!(driver["quantity"], name);
+        let parts: Vec<f64> =
+            driver["columns"].as_array().unwrap().iter().map(|part| part["value"].as_f64().unwrap()).collect();
+        assert_eq!(parts.len(), 4);
+        assert!(parts.windows(2).all(|pair| pair[0].abs() >= pair[1].abs()));
+        let sum = driver["base"].as_f64().unwrap() + parts.iter().sum::<f64>();
+        assert!((sum - expected).abs() < 1e-6 * expected.abs().max(1.0), "{name}: {sum} {expected}");
+    }
+    assert_eq!(answer["drivers"][0]["columns"][0]["column"], "size");
+    let class = server.post("/api/models/colour/drivers", &json!({ "row": { "a": 0.9, "b": 0.9 } })).await.ok();
+    assert_eq!((class["drivers"].as_array().unwrap().len(), &class["of"]), (1, &json!(2)));
 }
 
 #[tokio::test]
