@@ -170,6 +170,12 @@ impl Encoding {
         self.features.iter().flat_map(|feature| feature.coding.names(&feature.name)).collect()
     }
 
+    /// Which of the feature columns each row of the feature matrix belongs to.
+    pub fn owners(&self) -> Vec<usize> {
+        let widths = self.features.iter().map(FeatureColumn::width).enumerate();
+        widths.flat_map(|(column, width)| std::iter::repeat_n(column, width)).collect()
+    }
+
     /// Class labels, if the target is a class.
     pub fn classes(&self) -> Option<&[String]> {
         match &self.target {

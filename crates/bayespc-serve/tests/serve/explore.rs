@@ -122,15 +122,20 @@ async fn what_drives_a_prediction_adds_up_to_it() {
         answer["drivers"].as_array().unwrap().iter().zip(["mean", "aleatoric", "epistemic"]).zip(expected)
     {
         assert_eq!(driver["quantity"], name);
-        let parts: Vec<f64> =
-            driver["columns"].as_array().unwrap().iter().map(|part| part["value"].as_f64().unwrap()).collect();
+        let parts: Vec<f64> = driver["columns"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|part| part["value"].as_f64().unwrap())
+            .collect();
         assert_eq!(parts.len(), 4);
         assert!(parts.windows(2).all(|pair| pair[0].abs() >= pair[1].abs()));
         let sum = driver["base"].as_f64().unwrap() + parts.iter().sum::<f64>();
         assert!((sum - expected).abs() < 1e-6 * expected.abs().max(1.0), "{name}: {sum} {expected}");
     }
     assert_eq!(answer["drivers"][0]["columns"][0]["column"], "size");
-    let class = server.post("/api/models/colour/drivers", &json!({ "row": { "a": 0.9, "b": 0.9 } })).await.ok();
+    let class =
+        server.post("/api/models/colour/drivers", &json!({ "row": { "a": 0.9, "b": 0.9 } })).await.ok();
     assert_eq!((class["drivers"].as_array().unwrap().len(), &class["of"]), (1, &json!(2)));
 }
 

@@ -179,7 +179,9 @@ async fn what_is_wrong_is_named() {
     infer(with(0, tensor("size", "FP65", &json!([1.0, 2.0])))).await.refused(&["FP65"]);
     infer(with(0, tensor("size", "FP64", &json!([1.0])))).await.refused(&["city", "2 rows", "`size` has 1"]);
     infer(with(2, tensor("new", "INT8", &json!([1, 7])))).await.refused(&["row 2", "new", "7", "boolean"]);
-    infer(with(3, tensor("built", "BYTES", &json!(["2020-01-01", "someday"])))).await.refused(&["row 2", "built", "someday", "date"]);
+    infer(with(3, tensor("built", "BYTES", &json!(["2020-01-01", "someday"]))))
+        .await
+        .refused(&["row 2", "built", "someday", "date"]);
     infer(with(3, tensor("built", "INT64", &json!([1, 2])))).await.refused(&["row 1", "built", "date"]);
     infer(with(0, json!({ "name": "size", "datatype": "FP64", "shape": [3], "data": [1.0, 2.0] })))
         .await

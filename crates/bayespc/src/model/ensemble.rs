@@ -124,6 +124,11 @@ impl Member {
         self.predictor.network()
     }
 
+    /// The network, made ready to predict.
+    pub(super) fn predictor(&self) -> &Predictor<f64> {
+        &self.predictor
+    }
+
     fn in_single_precision(&self) -> Result<&Predictor<f32>> {
         if self.single.get().is_none() {
             let predictor = Predictor::new(self.network().to_precision()?);

@@ -10,6 +10,7 @@
 pub mod calibration;
 mod ensemble;
 mod evidence;
+mod explain;
 pub mod file;
 mod fit;
 mod memory;
@@ -27,6 +28,7 @@ mod stream;
 
 pub use calibration::Calibration;
 pub use ensemble::{Member, MemberPlan, member_seed};
+pub use explain::{ColumnImportance, Curve, CurveSettings, Explanation, Loss, PermutationSettings, Quantity};
 pub use model::Model;
 pub use observer::{Control, Observer, Progress, Stage};
 pub use reference::Reference;

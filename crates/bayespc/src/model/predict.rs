@@ -6,6 +6,7 @@ use super::model::Model;
 use crate::data::{Inputs, Task};
 use crate::error::{Error, Result};
 use crate::prediction::{Method, Predictive};
+use crate::real::Precision;
 
 impl Model {
     /// Predict, in the units of the data, by the method of the settings.
@@ -44,9 +45,19 @@ impl Model {
     }
 
     fn predictive(&self, inputs: Inputs<'_>, method: Method) -> Result<Predictive> {
+        self.predictive_in(inputs, method, self.settings.precision)
+    }
+
+    /// The same in another working precision.
+    pub(super) fn predictive_in(
+        &self,
+        inputs: Inputs<'_>,
+        method: Method,
+        precision: Precision,
+    ) -> Result<Predictive> {
         self.check_inputs(inputs)?;
         let change = |predictive| self.calibrated.spread(predictive);
-        let mixture = self.ensemble.predict(inputs, method, self.settings.precision, &change)?;
+        let mixture = self.ensemble.predict(inputs, method, precision, &change)?;
         if self.task() != Task::Regression {
             return Ok(mixture);
         }

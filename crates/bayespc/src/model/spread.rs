@@ -144,6 +144,16 @@ impl Spread {
         self.epistemic * e.min(self.near) + self.far * (e - self.near).max(0.0)
     }
 
+    /// Aleatoric and epistemic variance of a prediction.
+    pub(super) fn parts(&self, a: f64, e: f64) -> (f64, f64) {
+        (self.aleatoric * a + self.floor, self.epistemic_variance(e))
+    }
+
+    /// Slopes of the aleatoric part, then of the epistemic one, each by a and by e.
+    pub(super) fn part_slopes(&self, _a: f64, e: f64) -> [[f64; 2]; 2] {
+        [[self.aleatoric, 0.0], [0.0, if e < self.near { self.epistemic } else { self.far }]]
+    }
+
     /// What a network says, with the noise, doubt and tails that samples it had not seen ask for.
     pub(super) fn apply(&self, predictive: &Predictive) -> Predictive {
         predictive.spread((self.aleatoric, self.floor), |e| self.epistemic_variance(e), self.dof)
@@ -345,6 +355,20 @@ mod tests {
                 let slope =
                     (mixture.marginal_cdf(i, j, y + h) - mixture.marginal_cdf(i, j, y - h)) / (2.0 * h);
                 assert_relative_eq!(slope.ln(), expected[2 * j + i], epsilon = 1e-6);
+            }
+        }
+    }
+
+    #[test]
+    fn slopes_of_the_parts_are_their_derivatives() {
+        let spread = Spread { aleatoric: 2.0, epistemic: 0.3, near: 0.7, far: 2.5, floor: 0.05, dof: 3.7 };
+        let h = 1e-6;
+        for (a, e) in [(0.4, 0.2), (0.4, 0.9), (0.01, 0.5), (3.0, 5.0)] {
+            let slopes = spread.part_slopes(a, e);
+            for (by, (da, de)) in [(h, 0.0), (0.0, h)].into_iter().enumerate() {
+                let (after, before) = (spread.parts(a + da, e + de), spread.parts(a - da, e - de));
+                assert_relative_eq!(slopes[0][by], (after.0 - before.0) / (2.0 * h), epsilon = 1e-7);
+                assert_relative_eq!(slopes[1][by], (after.1 - before.1) / (2.0 * h), epsilon = 1e-7);
             }
         }
     }

@@ -7,6 +7,7 @@ mod moments;
 mod predictive;
 mod predictor;
 
+pub(crate) use linearised::{Follow, Point, Reading, disagreement};
 pub use method::{Method, predict};
 pub(crate) use predictive::filled;
 pub use predictive::{ClassDecomposition, Component, Covariance, Dof, Predictive};

@@ -15,8 +15,9 @@ use std::sync::{Arc, OnceLock};
 use faer::{Mat, MatRef};
 
 use super::method::{self, Method};
-use super::{Predictive, linearised, moments};
+use super::{Follow, Predictive, linearised, moments};
 use crate::base::check::check_finite;
+use crate::data::Line;
 use crate::error::{Error, Result};
 use crate::network::{Layer, Network, Posteriors, check_input};
 use crate::real::Real;
@@ -55,6 +56,18 @@ impl<T: Real> Predictor<T> {
     /// prediction, not of the input.
     pub fn predict_unchecked(&self, input: MatRef<'_, T>, method: Method) -> Result<Predictive> {
         method::predict_by(&self.network, &self.derived, input, method)
+    }
+
+    /// ⟨Σ_L⟩, block diagonal.
+    pub(crate) fn output_noise(&self) -> Result<&Mat<f64>> {
+        Ok(&self.derived.output(&self.network)?.covariance)
+    }
+}
+
+impl Predictor<f64> {
+    /// The network along a line of inputs.
+    pub(crate) fn follow<'a>(&'a self, line: &'a Line) -> Result<Follow<'a>> {
+        Ok(Follow { network: &self.network, factors: self.derived.roots(&self.network)?, line })
     }
 }
 

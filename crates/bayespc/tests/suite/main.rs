@@ -7,6 +7,7 @@ mod common;
 mod baselines;
 mod determinism;
 mod epistemic_toy;
+mod explain;
 mod generative;
 mod laws;
 mod learners;

@@ -30,6 +30,20 @@ pub struct HeldOutScores {
     pub accuracy: Option<f64>,
     /// Share of the targets inside intervals of 90 %; none for classes.
     pub coverage_90: Option<f64>,
+    /// Standard error of the log density; none in a file of an older version.
+    #[serde(default)]
+    pub log_density_error: Option<f64>,
+    /// Standard error of each root mean squared error; empty for classes, and in a file of an older version.
+    #[serde(default)]
+    pub rmse_error: Vec<f64>,
+}
+
+/// Mean of values by weight, and its standard error.
+pub(super) fn weighted_mean(values: impl Iterator<Item = (f64, f64)> + Clone) -> (f64, f64) {
+    let total: f64 = values.clone().map(|(weight, _)| weight).sum();
+    let mean = values.clone().map(|(weight, value)| weight * value).sum::<f64>() / total;
+    let squares: f64 = values.map(|(weight, value)| (weight * (value - mean)).powi(2)).sum();
+    (mean, squares.sqrt() / total)
 }
 
 /// How one candidate predicts the held-out samples of some folds.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::choice::Choice;
 use super::race::{Kind, Race};
-use super::score::{HeldOut, HeldOutScores, pick, temperature};
+use super::score::{HeldOut, HeldOutScores, pick, temperature, weighted_mean};
 use crate::data::{OwnedSamples, Targets};
 use crate::error::{Error, Result};
 use crate::heads::HeadSettings;
@@ -113,10 +113,19 @@ impl Race<'_, '_> {
                 Targets::Classes { labels, .. } => labels.to_vec(),
                 Targets::Values(_) => Vec::new(),
             };
+            let mut log_probabilities = Vec::new();
+            for (predictive, test) in mixtures.iter().zip(tests) {
+                let p = probabilities(predictive)?;
+                let weights = test.view().weights().map(<[f64]>::to_vec);
+                let each = metrics::log_probabilities(p.as_ref(), &labels(test))?.into_iter().enumerate();
+                log_probabilities.extend(each.map(|(j, l)| (weights.as_ref().map_or(1.0, |w| w[j]), l)));
+            }
             let scores = HeldOutScores {
                 log_density: over(&|p, test| {
                     Ok(-metrics::negative_log_likelihood(probabilities(p)?.as_ref(), &labels(test))?)
                 })?,
+                log_density_error: Some(weighted_mean(log_probabilities.iter().copied()).1),
+                rmse_error: Vec::new(),
                 rmse: Vec::new(),
                 accuracy: Some(over(&|p, test| {
                     metrics::accuracy(probabilities(p)?.as_ref(), &labels(test))
@@ -149,9 +158,13 @@ impl Race<'_, '_> {
         };
         let rmse = |i: usize| {
             let places = (i..targets.len()).step_by(d);
-            let square: f64 = places.map(|j| weights[j] * error(j)).sum::<f64>() / summed;
-            square.sqrt() * self.held_out.scaling.scale[i]
+            let (square, error) = weighted_mean(places.map(|j| (weights[j], error(j))));
+            let (rmse, scale) = (square.sqrt(), self.held_out.scaling.scale[i]);
+            // Of a root the slope is one over twice the root.
+            (rmse * scale, 0.5 * error / rmse.max(f64::MIN_POSITIVE) * scale)
         };
+        let rmse: Vec<(f64, f64)> = (0..d).map(rmse).collect();
+        let (_, density_error) = weighted_mean(weights.iter().copied().zip(densities.iter().copied()));
         let coverage = over(&|predictive, test| {
             let values = test.view().targets().standardised::<f64>(self.held_out.scaling)?;
             let values = faer::Mat::from_fn(d, test.view().n_samples(), |i, j| values[j * d + i]);
@@ -159,7 +172,9 @@ impl Race<'_, '_> {
         })?;
         let scores = HeldOutScores {
             log_density: density - self.held_out.log_unit(),
-            rmse: (0..d).map(rmse).collect(),
+            log_density_error: Some(density_error * d as f64),
+            rmse: rmse.iter().map(|(rmse, _)| *rmse).collect(),
+            rmse_error: rmse.iter().map(|(_, error)| *error).collect(),
             accuracy: None,
             coverage_90: Some(coverage),
         };

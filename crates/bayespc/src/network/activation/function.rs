@@ -101,6 +101,23 @@ impl Activation {
         }
     }
 
+    /// f″(z), zero at the kinks of the rectifiers as elsewhere.
+    pub fn second_derivative(self, z: f64) -> f64 {
+        match self {
+            Self::Identity | Self::Relu | Self::LeakyRelu => 0.0,
+            Self::Tanh => -2.0 * z.tanh() * tanh_slope(z),
+            Self::Sigmoid => sigmoid_slope(z) * (1.0 - 2.0 * sigmoid(z)),
+            Self::Softplus => sigmoid_slope(z),
+            Self::Gelu => (2.0 - z * z) * (-0.5 * z * z).exp() / SQRT_TAU,
+            Self::Silu => sigmoid_slope(z) * (2.0 + z * (1.0 - 2.0 * sigmoid(z))),
+        }
+    }
+
+    /// Whether f is straight on both sides of a kink at 0, or everywhere.
+    pub fn is_piecewise_linear(self) -> bool {
+        matches!(self, Self::Identity | Self::Relu | Self::LeakyRelu)
+    }
+
     /// sup |f′|.
     pub fn derivative_bound(self) -> f64 {
         match self {
@@ -267,6 +284,18 @@ mod tests {
                 let numeric = (f.apply(z + h) - f.apply(z - h)) / (2.0 * h);
                 assert_relative_eq!(f.derivative(z), numeric, max_relative = 1e-8, epsilon = 1e-9);
             }
+        }
+    }
+
+    #[test]
+    fn the_second_derivative_is_that_of_the_slope() {
+        for f in Activation::ALL {
+            for z in POINTS {
+                let slope = (f.derivative(z + 1e-5) - f.derivative(z - 1e-5)) / 2e-5;
+                assert_relative_eq!(f.second_derivative(z), slope, epsilon = 1e-8);
+            }
+            let bends = POINTS.iter().any(|&z| f.second_derivative(z) != 0.0);
+            assert_eq!(bends, !f.is_piecewise_linear(), "{}", f.name());
         }
     }
 

@@ -11,10 +11,16 @@
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
+mod disagreement;
 mod one_output;
 mod one_row;
+mod path;
+mod sweep;
 
+pub(crate) use self::disagreement::disagreement;
 use self::one_output::OneOutput;
+pub(crate) use self::path::Follow;
+pub(crate) use self::sweep::{Point, Reading};
 use super::predictive::Covariance;
 use super::predictor::OutputNoise;
 use crate::base::linalg::cast;
@@ -31,7 +37,7 @@ const SAMPLES: usize = PASS / 2;
 
 /// What prediction needs of the posterior, in working precision.
 #[derive(Clone, Debug)]
-pub(super) struct Factors<T: Real> {
+pub(crate) struct Factors<T: Real> {
     /// C⁻¹ of every layer and output block, V = C⁻ᵀC⁻¹.
     pub(super) inv_col_roots: Vec<Mat<T>>,
     /// Lᵀ/√ν of every hidden layer.

@@ -15,17 +15,11 @@
 //! p_c is exactly the mean of p(· | a) under q: the law of total probability holds within a component as it does
 //! between them, so uncertainty within members counts as that between members does, and no part is negative. The mean of H is
 //! taken over draws, the same standard normal ones for all samples, in pairs ±ξ. A temperature τ multiplies A and E.
-//!
-//! The same draws say how far each probability could move if the weights were known, by the law of total variance:
-//!
-//! ```text
-//! spread(k)² = Σ_c w_c ( Var_{a ~ q_c}[ p(k | a) ] + (p_c(k) − p(k))² )
-//! ```
 
 use faer::Mat;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::chunks::over_chunks;
+use super::chunks::{from_columns, over_chunks};
 use super::classes::{WHAT, logits_into, shared_precision, softmax};
 use super::component::{Component, Covariance};
 use super::draws::semidefinite_root;
@@ -47,8 +41,6 @@ pub struct ClassDecomposition {
     pub aleatoric: Vec<f64>,
     /// What more data would take away.
     pub epistemic: Vec<f64>,
-    /// Standard deviation of each class's probability under what is known of the weights, `K × n`.
-    pub spread: Mat<f64>,
 }
 
 impl Predictive {
@@ -61,31 +53,21 @@ impl Predictive {
         seed: u64,
     ) -> Result<ClassDecomposition> {
         positive("temperature", temperature)?;
-        if draws == 0 {
-            return Err(Error::Setting { name: "draws", value: 0.0, must_be: "at least 1" });
-        }
         let (k, n) = (self.n_targets(), self.n_samples());
-        let mut rng = stream(seed, 0);
-        let half: Vec<f64> = (0..k * draws.div_ceil(2)).map(|_| StandardNormal.sample(&mut rng)).collect();
+        let half = half_draws(k, draws, seed)?;
         let shared = self.components().iter().map(shared_precision).collect::<Result<Vec<_>>>()?;
-        let chunks = over_chunks(n, |samples| -> Result<Vec<(f64, f64, Vec<f64>)>> {
+        let chunks = over_chunks(n, |samples| -> Result<Vec<(f64, f64)>> {
             let mut room = Room::new(k);
             samples
                 .map(|sample| {
                     let (mut mixed, mut aleatoric) = (vec![0.0; k], 0.0);
-                    // Σ_c w_c (Var + p_c²), from which p² is taken at the end.
-                    let mut squares = vec![0.0; k];
                     for ((weight, component), precision) in self.weighted_components().zip(&shared) {
                         logits_into(component, precision.as_ref(), sample, &mut room.probabilities)?;
                         softmax(&mut room.probabilities, temperature);
                         mixed.iter_mut().zip(&room.probabilities).for_each(|(sum, p)| *sum += weight * p);
                         aleatoric += weight * room.noise_entropy(component, sample, temperature, &half)?;
-                        for (class, sum) in squares.iter_mut().enumerate() {
-                            *sum += weight * (room.variance(class) + room.probabilities[class].powi(2));
-                        }
                     }
-                    let spread = squares.iter().zip(&mixed).map(|(sum, p)| (sum - p * p).max(0.0).sqrt());
-                    Ok((entropy(&mixed), aleatoric, spread.collect()))
+                    Ok((entropy(&mixed), aleatoric))
                 })
                 .collect()
         });
@@ -93,11 +75,8 @@ impl Predictive {
             total: Vec::with_capacity(n),
             aleatoric: Vec::with_capacity(n),
             epistemic: Vec::with_capacity(n),
-            spread: Mat::zeros(k, n),
         };
-        let samples = chunks.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten();
-        for (sample, (total, aleatoric, spread)) in samples.enumerate() {
-            spread.into_iter().enumerate().for_each(|(class, s)| parts.spread[(class, sample)] = s);
+        for (total, aleatoric) in chunks.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten() {
             // A finite number of draws may exceed the total by a little.
             let epistemic = (total - aleatoric).max(0.0);
             parts.total.push(total);
@@ -106,6 +85,52 @@ impl Predictive {
         }
         Ok(parts)
     }
+
+    /// Variance of each class's probability under the posterior, `K × n`: the epistemic part of p (1 − p), of which the rest is
+    /// noise. By the same draws, within components and between them.
+    pub fn class_probability_variance(&self, temperature: f64, draws: usize, seed: u64) -> Result<Mat<f64>> {
+        positive("temperature", temperature)?;
+        let (k, n) = (self.n_targets(), self.n_samples());
+        let half = half_draws(k, draws, seed)?;
+        let shared = self.components().iter().map(shared_precision).collect::<Result<Vec<_>>>()?;
+        let chunks = over_chunks(n, |samples| -> Result<Vec<f64>> {
+            let mut room = Room::new(k);
+            let mut variances = Vec::with_capacity(k * samples.len());
+            for sample in samples {
+                // Moments of the draws within components, and of the components' own probabilities.
+                let mut moments = vec![[0.0; 3]; k];
+                for ((weight, component), precision) in self.weighted_components().zip(&shared) {
+                    logits_into(component, precision.as_ref(), sample, &mut room.probabilities)?;
+                    softmax(&mut room.probabilities, temperature);
+                    let mut own = vec![[0.0; 3]; k];
+                    room.each_code(component, sample, temperature, &half, |share, p| {
+                        for (own, p) in own.iter_mut().zip(p) {
+                            *own = [own[0] + share, own[1] + share * p, own[2] + share * p * p];
+                        }
+                    })?;
+                    for ((sums, own), p) in moments.iter_mut().zip(own).zip(&room.probabilities) {
+                        let within = (own[2] / own[0] - (own[1] / own[0]).powi(2)).max(0.0);
+                        sums[0] += weight * within;
+                        sums[1] += weight * p;
+                        sums[2] += weight * p * p;
+                    }
+                }
+                variances
+                    .extend(moments.iter().map(|[within, p, square]| within + (square - p * p).max(0.0)));
+            }
+            Ok(variances)
+        });
+        Ok(from_columns(k, n, &chunks.into_iter().collect::<Result<Vec<_>>>()?))
+    }
+}
+
+/// Standard normal draws for codes of `k` classes; each is used with both signs.
+fn half_draws(k: usize, draws: usize, seed: u64) -> Result<Vec<f64>> {
+    if draws == 0 {
+        return Err(Error::Setting { name: "draws", value: 0.0, must_be: "at least 1" });
+    }
+    let mut rng = stream(seed, 0);
+    Ok((0..k * draws.div_ceil(2)).map(|_| StandardNormal.sample(&mut rng)).collect())
 }
 
 /// Memory that samples reuse.
@@ -113,8 +138,6 @@ struct Room {
     /// p_c of the sample at hand.
     probabilities: Vec<f64>,
     logits: Vec<f64>,
-    /// Mean and mean square of p(· | a) over the draws.
-    moments: Vec<(f64, f64)>,
     noise: Mat<f64>,
     epistemic: Mat<f64>,
     total: Mat<f64>,
@@ -125,20 +148,13 @@ impl Room {
         Self {
             probabilities: vec![0.0; k],
             logits: vec![0.0; k],
-            moments: vec![(0.0, 0.0); k],
             noise: Mat::zeros(k, k),
             epistemic: Mat::zeros(k, k),
             total: Mat::zeros(k, k),
         }
     }
 
-    /// Var_{a ~ q}[ p(class | a) ], after [`noise_entropy`](Self::noise_entropy).
-    fn variance(&self, class: usize) -> f64 {
-        let (mean, square) = self.moments[class];
-        (square - mean * mean).max(0.0)
-    }
-
-    /// E_{a ~ q}[ H(p(· | a)) ], given p_c; leaves the moments of p(· | a) behind.
+    /// E_{a ~ q}[ H(p(· | a)) ], given p_c.
     fn noise_entropy(
         &mut self,
         component: &Component,
@@ -146,9 +162,23 @@ impl Room {
         temperature: f64,
         half: &[f64],
     ) -> Result<f64> {
-        self.moments.fill((0.0, 0.0));
+        let mut sum = 0.0;
+        self.each_code(component, sample, temperature, half, |share, p| sum += share * entropy(p))?;
+        Ok(sum)
+    }
+
+    /// Draws of p(· | a), a ~ q, with the share of each, given p_c.
+    fn each_code(
+        &mut self,
+        component: &Component,
+        sample: usize,
+        temperature: f64,
+        half: &[f64],
+        mut visit: impl FnMut(f64, &[f64]),
+    ) -> Result<()> {
         if matches!(component.epistemic, Covariance::Zero) {
-            return Ok(entropy(&self.probabilities));
+            visit(1.0, &self.probabilities);
+            return Ok(());
         }
         let k = self.probabilities.len();
         for j in 0..k {
@@ -169,17 +199,15 @@ impl Room {
         // Logits are Λ a − ½ diag Λ, over τ: the draws' part of them is Λ R ξ √τ.
         let spread = &precision * &root * faer::Scale(temperature.sqrt());
         let mean = component.mean.subcols(sample, 1);
-        let n_draws = (2 * (half.len() / k)) as f64;
-        let mut sum = 0.0;
         for class in 0..k {
             let p = self.probabilities[class];
             if p < NEGLIGIBLE {
                 continue;
             }
+            let share = p / (2 * (half.len() / k)) as f64;
             let residual = Mat::from_fn(k, 1, |i, _| f64::from(u8::from(i == class)) - mean[(i, 0)]);
             let code = mean + gain.transpose() * residual;
             let centre = &precision * code;
-            let mut entropies = 0.0;
             for draw in half.chunks_exact(k) {
                 for sign in [1.0, -1.0] {
                     for (i, logit) in self.logits.iter_mut().enumerate() {
@@ -190,16 +218,11 @@ impl Room {
                         self.logits.iter_mut().zip(column).for_each(|(logit, s)| *logit += sign * xi * s);
                     }
                     softmax(&mut self.logits, temperature);
-                    entropies += entropy(&self.logits);
-                    for ((mean, square), x) in self.moments.iter_mut().zip(&self.logits) {
-                        *mean += p * x / n_draws;
-                        *square += p * x * x / n_draws;
-                    }
+                    visit(share, &self.logits);
                 }
             }
-            sum += p * entropies / n_draws;
         }
-        Ok(sum)
+        Ok(())
     }
 }
 
@@ -263,7 +286,7 @@ mod tests {
         let root = Cholesky::new(matrix(&component.epistemic).as_ref(), "e").unwrap();
         let precision = Cholesky::new(matrix(&component.aleatoric).as_ref(), "a").unwrap().inverse();
         let mut rng = stream(9, 0);
-        let draws: Vec<(f64, f64, f64)> = (0..n)
+        let draws: Vec<(f64, f64)> = (0..n)
             .map(|_| {
                 let xi = Mat::<f64>::from_fn(3, 1, |_, _| StandardNormal.sample(&mut rng));
                 let a: Mat<f64> = component.mean.subcols(0, 1) + root.lower() * xi;
@@ -274,14 +297,11 @@ mod tests {
                     })
                     .collect();
                 let weight: f64 = densities.iter().sum();
-                let given = entropy(&densities.iter().map(|d| d / weight).collect::<Vec<_>>());
-                (weight, given, densities[0] / weight)
+                (weight, entropy(&densities.iter().map(|d| d / weight).collect::<Vec<_>>()))
             })
             .collect();
         let total: f64 = draws.iter().map(|d| d.0).sum();
         let expected = draws.iter().map(|d| d.0 * d.1).sum::<f64>() / total;
-        let first = |power: i32| draws.iter().map(|d| d.0 * d.2.powi(power)).sum::<f64>() / total;
-        let spread = (first(2) - first(1).powi(2)).sqrt();
         let square = draws.iter().map(|d| (d.0 * (d.1 - expected)).powi(2)).sum::<f64>().sqrt() / total;
         // Entropies of single draws lie within (0, log 3).
         let tolerance = 5.0 * square + 5.0 * 0.25 * 3_f64.ln() / 64_f64.sqrt();
@@ -290,23 +310,52 @@ mod tests {
         let many = predictive.class_decomposition(temperature, 20_000, 1).unwrap();
         let tolerance = 5.0 * square + 5.0 * 0.25 * 3_f64.ln() / 20_000_f64.sqrt();
         assert!((many.aleatoric[0] - expected).abs() < tolerance, "{} {expected}", many.aleatoric[0]);
-        // A standard deviation of values within (0, 1), from 20 000 draws and as many that count: five errors of each.
-        let tolerance = 5.0 * 0.5 / 20_000_f64.sqrt();
-        assert!((many.spread[(0, 0)] - spread).abs() < tolerance, "{} {spread}", many.spread[(0, 0)]);
     }
 
+    /// The same importance sampling for the second moment of p(· | a); five standard errors of the ratio, and of draws that lie
+    /// within (0, 1).
     #[test]
-    fn members_that_know_everything_spread_as_far_as_they_disagree() {
-        let member = |seed: u64| Component { epistemic: Covariance::Zero, ..example(seed, 1.0) };
-        let (parts, p) = split(vec![member(1), member(2)], 1.0);
-        let each: Vec<Mat<f64>> = [1, 2].map(|seed| split(vec![member(seed)], 1.0).1).into();
-        for j in 0..2 {
-            for k in 0..3 {
-                // Two values are each half their difference away from their mean.
-                let expected = 0.5 * (each[0][(k, j)] - each[1][(k, j)]).abs();
-                assert!((parts.spread[(k, j)] - expected).abs() < 1e-7, "{} {expected}", p[(k, j)]);
+    fn the_variance_of_a_probability_is_that_under_the_reweighted_epistemic_distribution() {
+        let (temperature, n, draws) = (1.7, 40_000, 20_000);
+        let component = example(4, 0.6);
+        let matrix = |part: &Covariance| Mat::from_fn(3, 3, |i, j| temperature * part.entry(i, j, 0));
+        let root = Cholesky::new(matrix(&component.epistemic).as_ref(), "e").unwrap();
+        let precision = Cholesky::new(matrix(&component.aleatoric).as_ref(), "a").unwrap().inverse();
+        let mut rng = stream(10, 0);
+        let (mut total, mut sums) = (0.0, [[0.0; 2]; 3]);
+        for _ in 0..n {
+            let xi = Mat::<f64>::from_fn(3, 1, |_, _| StandardNormal.sample(&mut rng));
+            let a: Mat<f64> = component.mean.subcols(0, 1) + root.lower() * xi;
+            let densities: Vec<f64> = (0..3)
+                .map(|k| {
+                    let r = Mat::from_fn(3, 1, |i, _| f64::from(u8::from(i == k)) - a[(i, 0)]);
+                    (-0.5 * (r.transpose() * &precision * &r)[(0, 0)]).exp()
+                })
+                .collect();
+            let weight: f64 = densities.iter().sum();
+            total += weight;
+            for (sum, density) in sums.iter_mut().zip(&densities) {
+                *sum = [sum[0] + density, sum[1] + density * density / weight];
             }
         }
+        let predictive = Predictive::from_component(component).unwrap();
+        let found = predictive.class_probability_variance(temperature, draws, 3).unwrap();
+        for k in 0..3 {
+            let (mean, square) = (sums[k][0] / total, sums[k][1] / total);
+            let tolerance = 5.0 * (1.0 / f64::from(n).sqrt() + 0.5 / (draws as f64).sqrt());
+            assert!(found[(k, 0)] > 1e-3 && found[(k, 0)] < mean * (1.0 - mean));
+            assert!((found[(k, 0)] - (square - mean * mean)).abs() < 0.5 * tolerance, "{k}");
+        }
+        // Networks that know but differ: the variance between them.
+        let sure = |seed| Component { epistemic: Covariance::Zero, ..example(seed, 1.0) };
+        let both = Predictive::new(vec![sure(1), sure(2)]).unwrap();
+        let each = |seed| {
+            let one = Predictive::from_component(sure(seed)).unwrap();
+            one.class_probabilities(1.0).unwrap()[(0, 0)]
+        };
+        let expected = 0.25 * (each(1) - each(2)).powi(2);
+        let found = both.class_probability_variance(1.0, 4, 0).unwrap()[(0, 0)];
+        assert!((found - expected).abs() < 1e-14);
     }
 
     #[test]
@@ -314,7 +363,6 @@ mod tests {
         let known = Component { epistemic: Covariance::Zero, ..example(1, 1.0) };
         let (parts, _) = split(vec![known], 1.0);
         assert_eq!(parts.epistemic, [0.0, 0.0]);
-        assert!((0..3).all(|k| parts.spread[(k, 0)] == 0.0));
         // Members that agree in their means, none of which knows anything.
         let mut unknown = example(1, 1.0);
         unknown.epistemic = Covariance::Shared(Mat::<f64>::identity(3, 3) * faer::Scale(1e4));

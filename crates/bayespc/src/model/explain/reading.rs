@@ -1,0 +1,299 @@
+//! What is read off one network: the mean or a variance of one target, or the probability of one class.
+//!
+//! ```text
+//! mean         m = a_k
+//! variances    (A, E) = parts(τ a, τ e)         a = N_kk + ⟨Σ_L⟩_kk , or e^ℓ of the variance node;   e = E_kk
+//! class        p_k = softmax_k(λ/T) ,   λ = C⁻¹μ − ½ diag C⁻¹ ,   C = τ (A + E)
+//! ```
+//!
+//! τ is the network's temperature, T the model's, and `parts` what calibration makes of the variances. Of logits,
+//! μ = a/√(1 + πv/8) with v = E_kk + N_kk, and C is τ times the identity. With s = ∂p_k/∂λ and P = C⁻¹ the slopes are
+//! P s by μ, and ½ P diag(s) P − ½ (P s μᵀP + P μ sᵀP) by C.
+
+use faer::Mat;
+
+use crate::base::linalg::Cholesky;
+use crate::heads::HeadSettings;
+use crate::model::spread::Spread;
+use crate::prediction::{Point, Reading};
+
+/// Mean of one target, in standard deviations of it.
+pub(super) struct Mean {
+    pub(super) target: usize,
+}
+
+impl Reading for Mean {
+    fn outputs(&self) -> &[usize] {
+        &[]
+    }
+
+    fn nodes(&self) -> usize {
+        1
+    }
+
+    fn read(&self, point: &Point) -> (f64, Point) {
+        let mut slopes = flat(point);
+        slopes.activity[self.target] = 1.0;
+        (point.activity[self.target], slopes)
+    }
+}
+
+/// Aleatoric or epistemic variance of one target, of standardised targets.
+pub(super) struct Variance<'a> {
+    pub(super) head: &'a HeadSettings,
+    /// The one target.
+    pub(super) target: [usize; 1],
+    /// ⟨Σ_L⟩ of it.
+    pub(super) noise: f64,
+    pub(super) temperature: f64,
+    pub(super) spread: Option<Spread>,
+    /// The epistemic one.
+    pub(super) epistemic: bool,
+}
+
+impl Reading for Variance<'_> {
+    fn outputs(&self) -> &[usize] {
+        &self.target
+    }
+
+    fn nodes(&self) -> usize {
+        // Quadratic between cuts, if noise is constant and calibration has factors only.
+        2
+    }
+
+    fn read(&self, point: &Point) -> (f64, Point) {
+        let mut slopes = flat(point);
+        let log_variance = point.activity.len() / 2 + self.target[0];
+        let (noise, by_log) = match self.head {
+            HeadSettings::VarianceNode(head) => {
+                exp_within(point.activity[log_variance], (head.floor, head.ceiling))
+            }
+            _ => (point.hidden_noise[0] + self.noise, 0.0),
+        };
+        let (a, e) = (self.temperature * noise, self.temperature * point.epistemic[0]);
+        let (parts, by_parts) = match &self.spread {
+            Some(spread) => (spread.parts(a, e), spread.part_slopes(a, e)),
+            None => ((a, e), [[1.0, 0.0], [0.0, 1.0]]),
+        };
+        let (value, [by_a, by_e]) =
+            if self.epistemic { (parts.1, by_parts[1]) } else { (parts.0, by_parts[0]) };
+        slopes.epistemic[0] = self.temperature * by_e;
+        if matches!(self.head, HeadSettings::VarianceNode(_)) {
+            slopes.activity[log_variance] = self.temperature * by_a * by_log;
+        } else {
+            slopes.hidden_noise[0] = self.temperature * by_a;
+        }
+        (value, slopes)
+    }
+}
+
+/// Probability of one class.
+pub(super) struct Probability<'a> {
+    pub(super) head: &'a HeadSettings,
+    pub(super) class: usize,
+    /// 0 … K−1.
+    pub(super) classes: &'a [usize],
+    /// ⟨Σ_L⟩.
+    pub(super) noise: &'a Mat<f64>,
+    /// τ of the network, T of the model.
+    pub(super) temperatures: (f64, f64),
+}
+
+impl Reading for Probability<'_> {
+    fn outputs(&self) -> &[usize] {
+        self.classes
+    }
+
+    fn nodes(&self) -> usize {
+        4
+    }
+
+    fn read(&self, point: &Point) -> (f64, Point) {
+        match self.head {
+            HeadSettings::Categorical(_) => self.of_logits(point),
+            _ => self.of_codes(point),
+        }
+    }
+}
+
+impl Probability<'_> {
+    fn of_logits(&self, point: &Point) -> (f64, Point) {
+        let k = self.classes.len();
+        let ratio = |i: usize| {
+            let variance = point.epistemic[i * k + i] + point.hidden_noise[i * k + i];
+            1.0 + std::f64::consts::FRAC_PI_8 * variance
+        };
+        let (tau, shift) = (self.temperatures.0, 0.5);
+        let logits: Vec<f64> = (0..k).map(|i| (point.activity[i] / ratio(i).sqrt() - shift) / tau).collect();
+        let (value, by_logits) = self.softmax(&logits);
+        let mut slopes = flat(point);
+        for (i, by_logit) in by_logits.iter().enumerate() {
+            let by_mean = by_logit / tau;
+            slopes.activity[i] = by_mean / ratio(i).sqrt();
+            let by_variance =
+                -0.5 * std::f64::consts::FRAC_PI_8 * by_mean * point.activity[i] / ratio(i).powf(1.5);
+            slopes.epistemic[i * k + i] = by_variance;
+            slopes.hidden_noise[i * k + i] = by_variance;
+        }
+        (value, slopes)
+    }
+
+    fn of_codes(&self, point: &Point) -> (f64, Point) {
+        let k = self.classes.len();
+        let tau = self.temperatures.0;
+        let limits = match self.head {
+            HeadSettings::VarianceNode(head) => Some((head.floor, head.ceiling)),
+            _ => None,
+        };
+        let covariance = Mat::from_fn(k, k, |i, j| {
+            let noise = match limits {
+                Some(limits) if i == j => exp_within(point.activity[k + i], limits).0,
+                Some(_) => 0.0,
+                None => point.hidden_noise[j * k + i] + self.noise[(i, j)],
+            };
+            tau * (noise + point.epistemic[j * k + i])
+        });
+        let mut slopes = flat(point);
+        // What cannot be factored cannot be predicted either: the prediction has failed before.
+        let Ok(factor) = Cholesky::new(covariance.as_ref(), "predictive covariance") else {
+            return (f64::NAN, slopes);
+        };
+        let precision = factor.inverse();
+        let times = |x: &[f64]| -> Vec<f64> {
+            (0..k).map(|i| (0..k).map(|j| precision[(i, j)] * x[j]).sum()).collect()
+        };
+        let scaled_mean = times(&point.activity[..k]);
+        let logits: Vec<f64> = (0..k).map(|i| scaled_mean[i] - 0.5 * precision[(i, i)]).collect();
+        let (value, by_logits) = self.softmax(&logits);
+        let by_mean = times(&by_logits);
+        slopes.activity[..k].copy_from_slice(&by_mean);
+        for j in 0..k {
+            for i in 0..k {
+                let diagonal: f64 =
+                    (0..k).map(|c| precision[(i, c)] * by_logits[c] * precision[(c, j)]).sum();
+                let cross = by_mean[i] * scaled_mean[j] + scaled_mean[i] * by_mean[j];
+                let by_covariance = 0.5 * tau * (diagonal - cross);
+                slopes.epistemic[j * k + i] = by_covariance;
+                match limits {
+                    Some(limits) if i == j => {
+                        slopes.activity[k + i] = by_covariance * exp_within(point.activity[k + i], limits).1;
+                    }
+                    Some(_) => {}
+                    None => slopes.hidden_noise[j * k + i] = by_covariance,
+                }
+            }
+        }
+        (value, slopes)
+    }
+
+    /// p of the class, and its slopes by the logits.
+    fn softmax(&self, logits: &[f64]) -> (f64, Vec<f64>) {
+        let temperature = self.temperatures.1;
+        let largest = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let odds: Vec<f64> = logits.iter().map(|logit| ((logit - largest) / temperature).exp()).collect();
+        let total: f64 = odds.iter().sum();
+        let p: Vec<f64> = odds.iter().map(|odds| odds / total).collect();
+        let own = p[self.class];
+        let slope = |(i, p): (usize, &f64)| own * (f64::from(u8::from(i == self.class)) - p) / temperature;
+        (own, p.iter().enumerate().map(slope).collect())
+    }
+}
+
+/// e^x within limits of x, and its slope.
+fn exp_within(x: f64, (floor, ceiling): (f64, f64)) -> (f64, f64) {
+    let value = x.clamp(floor, ceiling).exp();
+    (value, if floor < x && x < ceiling { value } else { 0.0 })
+}
+
+/// No slopes by anything.
+fn flat(point: &Point) -> Point {
+    let zeros = |values: &[f64]| vec![0.0; values.len()];
+    Point {
+        activity: zeros(&point.activity),
+        epistemic: zeros(&point.epistemic),
+        hidden_noise: zeros(&point.hidden_noise),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use approx::assert_relative_eq;
+
+    use super::*;
+    use crate::heads::{Categorical, Gaussian, VarianceNode};
+
+    /// Slopes against central differences, symmetric entries together.
+    fn check(reading: &dyn Reading, point: &Point) {
+        let m = reading.outputs().len();
+        let (_, slopes) = reading.read(point);
+        let h = 1e-6;
+        let difference = |change: &dyn Fn(&mut Point, f64)| {
+            let at = |h: f64| {
+                let mut moved = point.clone();
+                change(&mut moved, h);
+                reading.read(&moved).0
+            };
+            (at(h) - at(-h)) / (2.0 * h)
+        };
+        for i in 0..point.activity.len() {
+            let expected = difference(&|p, h| p.activity[i] += h);
+            assert_relative_eq!(slopes.activity[i], expected, epsilon = 1e-8, max_relative = 1e-6);
+        }
+        for (i, j) in (0..m * m).map(|k| (k % m, k / m)) {
+            let both = |values: &mut [f64], h: f64| {
+                values[j * m + i] += 0.5 * h;
+                values[i * m + j] += 0.5 * h;
+            };
+            let expected = difference(&|p, h| both(&mut p.epistemic, h));
+            assert_relative_eq!(slopes.epistemic[j * m + i], expected, epsilon = 1e-8, max_relative = 1e-6);
+            let expected = difference(&|p, h| both(&mut p.hidden_noise, h));
+            assert_relative_eq!(
+                slopes.hidden_noise[j * m + i],
+                expected,
+                epsilon = 1e-8,
+                max_relative = 1e-6
+            );
+        }
+    }
+
+    #[test]
+    fn slopes_of_variances_are_their_derivatives() {
+        let point = Point { activity: vec![0.3, -1.2], epistemic: vec![0.4], hidden_noise: vec![0.2] };
+        let spread = Spread { aleatoric: 2.0, epistemic: 0.3, near: 0.7, far: 2.5, floor: 0.05, dof: 3.7 };
+        let heads =
+            [HeadSettings::Gaussian(Gaussian {}), HeadSettings::VarianceNode(VarianceNode::default())];
+        for head in &heads {
+            for (epistemic, temperature) in [(false, 1.0), (true, 1.0), (false, 3.0), (true, 3.0)] {
+                for spread in [None, Some(spread)] {
+                    check(
+                        &Variance { head, target: [0], noise: 0.1, temperature, spread, epistemic },
+                        &point,
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn slopes_of_a_probability_are_its_derivatives() {
+        let point = Point {
+            activity: vec![0.7, 0.1, 0.3, -1.0, -0.4, -2.0],
+            epistemic: vec![0.3, 0.1, 0.05, 0.1, 0.4, -0.1, 0.05, -0.1, 0.2],
+            hidden_noise: vec![0.2, 0.02, 0.0, 0.02, 0.1, 0.01, 0.0, 0.01, 0.3],
+        };
+        let noise = Mat::from_fn(3, 3, |i, j| if i == j { 0.2 + 0.1 * i as f64 } else { -0.05 });
+        let logits = Point { activity: point.activity[..3].to_vec(), ..point.clone() };
+        for class in 0..3 {
+            let reading = |head| Probability {
+                head,
+                class,
+                classes: &[0, 1, 2],
+                noise: &noise,
+                temperatures: (1.7, 0.6),
+            };
+            check(&reading(&HeadSettings::Gaussian(Gaussian {})), &logits);
+            check(&reading(&HeadSettings::Categorical(Categorical {})), &logits);
+            check(&reading(&HeadSettings::VarianceNode(VarianceNode::default())), &point);
+        }
+    }
+}
