@@ -212,9 +212,7 @@ impl Maker<'_> {
                 let p = &self.classes(false)?.probabilities;
                 (0..n).map(|j| entropy(p.col_as_slice(j))).collect()
             }
-            Output::ProbabilityStd => {
-                self.parts()?.spread.col_iter().flat_map(|c| c.iter().copied().collect::<Vec<_>>()).collect()
-            }
+            Output::ProbabilityStd => by_rows(probability_std(self.served, self.predictive)?.as_ref()),
             Output::AleatoricEntropy => self.parts()?.aleatoric.clone(),
             Output::EpistemicEntropy => self.parts()?.epistemic.clone(),
         };
@@ -254,6 +252,12 @@ impl Maker<'_> {
     fn parts(&mut self) -> Result<&bayespc::prediction::ClassDecomposition, Problem> {
         self.classes(true)?.parts.as_ref().ok_or_else(|| Problem::defect("no decomposition"))
     }
+}
+
+/// Standard deviation of each class's probability under the posterior, `K × n`.
+pub fn probability_std(served: &Served, predictive: &Predictive) -> Result<Mat<f64>, Problem> {
+    let variance = predictive.class_probability_variance(served.model.temperature(), DRAWS.0, DRAWS.1)?;
+    Ok(Mat::from_fn(variance.nrows(), variance.ncols(), |k, j| variance[(k, j)].max(0.0).sqrt()))
 }
 
 /// What each value of a row is called where all stand side by side, as `bayespc predict` calls it.

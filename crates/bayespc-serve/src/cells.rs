@@ -112,7 +112,9 @@ fn column(name: &str, cells: &[Cell], kind: Kind) -> Result<Column, Problem> {
         }
         Kind::Time(format) => {
             // Programs write ISO 8601, however the table wrote its dates.
-            let others = if format == TimeFormat::Clock { None } else { Some(TimeFormat::ISO) };
+            let is_clock = format == TimeFormat::Clock;
+            let others = if is_clock { None } else { Some(TimeFormat::ISO) };
+            let noun = if is_clock { "time of day" } else { "date" };
             let time = |(i, cell): (usize, &Cell)| match cell {
                 Cell::Missing => Ok(i64::MIN),
                 Cell::Number(_) | Cell::Bool(_) => {
@@ -125,7 +127,7 @@ fn column(name: &str, cells: &[Cell], kind: Kind) -> Result<Column, Problem> {
                     let is_missing = || {
                         Column::from_texts_as(FILE, name, std::iter::once(Some(text)), Wish::As(kind)).is_ok()
                     };
-                    read.or_else(|| is_missing().then_some(i64::MIN)).ok_or_else(|| wrong(i, kind.noun()))
+                    read.or_else(|| is_missing().then_some(i64::MIN)).ok_or_else(|| wrong(i, noun))
                 }
             };
             Ok(Column::times(name, cells.iter().enumerate().map(time).collect::<Result<_, _>>()?))

@@ -11,7 +11,7 @@ use faer::Mat;
 use serde_json::{Value, json};
 
 use super::RowRequest;
-use crate::answer::{DRAWS, likeliest};
+use crate::answer::{likeliest, probability_std};
 use crate::cells::{Cell, Columns, table};
 use crate::columns::{ColumnInfo, Values, written};
 use crate::problem::Problem;
@@ -141,7 +141,7 @@ impl Bands {
         if served.is_classifier() {
             let temperature = served.model.temperature();
             let p = predictive.class_probabilities(temperature)?;
-            let spread = predictive.class_decomposition(temperature, DRAWS.0, DRAWS.1)?.spread;
+            let spread = probability_std(served, &predictive)?;
             let bound =
                 |sign: f64| (0..n).map(|j| (p[(k, j)] + sign * spread[(k, j)]).clamp(0.0, 1.0)).collect();
             let mean = (0..n).map(|j| p[(k, j)]).collect();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::RowRequest;
 use super::density::Density;
-use crate::answer::{DRAWS, likeliest};
+use crate::answer::{DRAWS, likeliest, probability_std};
 use crate::cells::table;
 use crate::problem::Problem;
 use crate::served::Served;
@@ -19,11 +19,12 @@ pub fn row(served: &Served, request: &RowRequest) -> Result<(Value, Vec<f64>), P
         let temperature = served.model.temperature();
         let probabilities = predictive.class_probabilities(temperature)?;
         let parts = predictive.class_decomposition(temperature, DRAWS.0, DRAWS.1)?;
+        let spread = probability_std(served, &predictive)?;
         let class = likeliest(&probabilities, 0);
         json!({
             "class": class,
             "probabilities": probabilities.col_as_slice(0),
-            "probability_std": parts.spread.col_as_slice(0),
+            "probability_std": spread.col_as_slice(0),
             "entropy": parts.total[0],
             "aleatoric_entropy": parts.aleatoric[0],
             "epistemic_entropy": parts.epistemic[0],
