@@ -7,7 +7,7 @@ export BAYESPC_DATA ?= $(abspath $(DATA))
 endif
 OUT ?= out
 
-.PHONY: demo test check lint rust python wheel figures bench peers peers-tables peers-env clean
+.PHONY: demo test check lint rust python page wheel figures bench peers peers-tables peers-env clean
 
 demo: ## fit the built-in wine table, print metrics, write a model file and a report
 	@mkdir -p $(OUT)
@@ -18,7 +18,7 @@ demo: ## fit the built-in wine table, print metrics, write a model file and a re
 	@echo "3. Open $(OUT)/wine.html in a browser, or go on with your own table:"
 	@echo "   cargo run --release -p bayespc-cli -- fit FILE.csv --target COLUMN --report $(OUT)/mine.html"
 
-test: lint rust python ## everything CI runs
+test: lint rust python page ## everything CI runs
 
 check: test
 
@@ -37,6 +37,9 @@ python: ## the package in .venv, its tests, types and examples
 	.venv/bin/pyright --pythonpath .venv/bin/python
 	.venv/bin/python -m pytest -q python/tests
 	.venv/bin/python -m pytest -q --doctest-modules --pyargs bayespc
+
+page: ## the server's page in a real browser; installs Chromium as root, else says that it was skipped
+	sh scripts/browser_tests/run.sh
 
 wheel: ## dist/*.whl, tried in a fresh environment
 	sh scripts/python-env.sh --dist

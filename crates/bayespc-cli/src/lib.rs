@@ -22,6 +22,8 @@ mod predict;
 pub mod progress;
 mod reproduce;
 mod scores;
+#[cfg(feature = "serve")]
+mod serve;
 pub mod settings;
 mod sink;
 mod source;
@@ -57,6 +59,9 @@ enum Command {
     Evaluate(Box<evaluate::EvaluateArgs>),
     /// Show what is in a model file
     Inspect(inspect::InspectArgs),
+    /// Answer requests over HTTP, with a page to explore models
+    #[cfg(feature = "serve")]
+    Serve(serve::ServeArgs),
     /// Make the paper's figures and tables, and the ablation
     Reproduce(reproduce::ReproduceArgs),
     /// List or fetch public data sets
@@ -78,6 +83,8 @@ pub fn main() -> ExitCode {
         Command::Predict(args) => predict::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => serve::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Data(args) => data::run(&args),
         Command::Completions(args) => completions::run(&args, &mut Cli::command()),
