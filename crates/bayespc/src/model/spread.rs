@@ -329,30 +329,6 @@ mod tests {
     }
 
     #[test]
-    fn slopes_of_the_parts_are_their_differences() {
-        let spreads = [(0.05, 17.0, 18.0), (1.3, 0.5, 2.0), (1.0, 3.0, 40.0)];
-        for (aleatoric, epistemic, far) in spreads {
-            let spread = Spread { aleatoric, epistemic, near: 0.03, far, floor: 1e-3, dof: 4.0 };
-            for (a, e) in [(0.2, 0.01), (0.2, 0.2), (0.01, 0.02), (0.5, 1e-3), (1e-3, 0.1)] {
-                let slopes = spread.part_slopes(a, e);
-                let h = 1e-6;
-                let by_a = (spread.parts(a + h * a, e), spread.parts(a - h * a, e), 2.0 * h * a);
-                let by_e = (spread.parts(a, e + h * e), spread.parts(a, e - h * e), 2.0 * h * e);
-                for (k, (up, down, step)) in [by_a, by_e].into_iter().enumerate() {
-                    let both = [(up.0 - down.0) / step, (up.1 - down.1) / step];
-                    for (part, slope) in both.into_iter().enumerate() {
-                        let scale = 1.0 + slope.abs();
-                        assert!(
-                            (slopes[part][k] - slope).abs() < 1e-6 * scale,
-                            "{spread:?} {a} {e} {part} {k}"
-                        );
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
     fn parts_add_up_and_doubt_grows_with_the_networks_own() {
         let spreads = [(0.05, 17.0, 18.0), (1.3, 33.0, 110.0), (1.0, 0.2, 0.2), (1e-6, 1e3, 2e3)];
         for (aleatoric, epistemic, far) in spreads {
@@ -445,13 +421,16 @@ mod tests {
     #[test]
     fn slopes_of_the_parts_are_their_derivatives() {
         let spread = Spread { aleatoric: 2.0, epistemic: 0.3, near: 0.7, far: 2.5, floor: 0.05, dof: 3.7 };
+        // Doubt that is held to the network's own share.
+        let held = Spread { aleatoric: 0.05, epistemic: 17.0, far: 18.0, ..spread };
         let h = 1e-6;
-        for (a, e) in [(0.4, 0.2), (0.4, 0.9), (0.01, 0.5), (3.0, 5.0)] {
+        let places = [(0.4, 0.2), (0.4, 0.9), (0.01, 0.5), (3.0, 5.0)];
+        for (spread, (a, e)) in [spread, held].into_iter().flat_map(|s| places.map(|place| (s, place))) {
             let slopes = spread.part_slopes(a, e);
             for (by, (da, de)) in [(h, 0.0), (0.0, h)].into_iter().enumerate() {
                 let (after, before) = (spread.parts(a + da, e + de), spread.parts(a - da, e - de));
-                assert_relative_eq!(slopes[0][by], (after.0 - before.0) / (2.0 * h), epsilon = 1e-7);
-                assert_relative_eq!(slopes[1][by], (after.1 - before.1) / (2.0 * h), epsilon = 1e-7);
+                assert_relative_eq!(slopes[0][by], (after.0 - before.0) / (2.0 * h), epsilon = 1e-6);
+                assert_relative_eq!(slopes[1][by], (after.1 - before.1) / (2.0 * h), epsilon = 1e-6);
             }
         }
     }
