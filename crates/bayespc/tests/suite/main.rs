@@ -20,3 +20,4 @@ mod reference_moments;
 mod reference_special;
 mod relaxation;
 mod robustness;
+mod rounds;
