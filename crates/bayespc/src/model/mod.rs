@@ -21,6 +21,8 @@ mod pictures;
 mod predict;
 pub mod reference;
 mod refit;
+mod rescale;
+pub mod rounds;
 pub mod selection;
 mod settings;
 mod spread;
