@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
+from ._arrow import ROWS, Names, slices
 from ._progress import ProgressBar
 from ._settings import METHODS, choice, integer, left_open, model_settings
 from ._tables import ColumnList, Prepared, summary, target_names
@@ -145,6 +147,26 @@ class BPCEstimator(BaseEstimator):
         if n_iter == 0:
             self._read_reports()
         self.n_iter_ = n_iter + 1
+        return self
+
+    def _partial_fit_slices(self, learn: Callable[..., Self], X: ArrayLike, y: Names, weights: Any) -> Self:
+        """Learn from a stream that brings its targets along; an error leaves everything as it was."""
+        before, n = dict(vars(self)), 0
+        try:
+            for part, targets, its_weights in slices(X, y, weights):
+                first = not self._is_fitted()
+                learn(part, targets, sample_weight=its_weights)
+                if first:
+                    self._y_names = [y] if isinstance(y, str) else list(y)
+                n += 1
+        except (TypeError, ValueError) as error:
+            vars(self).clear()
+            vars(self).update(before)
+            if n == 0:
+                raise
+            raise type(error)(f"rows {n * ROWS + 1} and on: {error}") from error
+        if n == 0:
+            raise ValueError("X has no rows: Found array with 0 sample(s) while a minimum of 1 is required")
         return self
 
     def _warn_of_another_scale(self, X: Samples) -> None:
