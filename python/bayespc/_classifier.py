@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import (
 
 from . import _core
 from ._arrow import apart, has_own_targets
-from ._base import BPCEstimator
+from ._base import BPCEstimator, Ready
 from ._distribution import Decomposition, PredictiveDistribution
 from ._validation import Array, ArrayLike, checked_classification, labels_of
 
@@ -223,6 +223,9 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         -------
         self : BPCClassifier
         """
+        return self._fit_model(*self._ready(X, y, sample_weight))
+
+    def _ready(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Ready:
         settings = self._settings()
         continued = self.warm_start and self._is_fitted()
         name = y if has_own_targets(X, y, several=False) else None
@@ -238,7 +241,7 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         self.classes_ = classes
         if name is not None and not continued:
             self._y_names = [name]
-        return self._fit_model(X, self._encoded(y), self._weighted(y, weights), settings)
+        return X, self._encoded(y), self._weighted(y, weights), settings
 
     def partial_fit(
         self,

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from ._arrow import apart, has_own_targets
-from ._base import BPCEstimator
+from ._base import BPCEstimator, Ready
 from ._distribution import Decomposition, PredictiveDistribution
 from ._validation import Array, ArrayLike, checked_regression
 
@@ -215,6 +215,9 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         -------
         self : BPCRegressor
         """
+        return self._fit_model(*self._ready(X, y, sample_weight))
+
+    def _ready(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Ready:
         settings = self._settings()
         continued = self.warm_start and self._is_fitted()
         names = y
@@ -225,7 +228,7 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         self.y_ndim_ = target.ndim
         if named and not continued:
             self._y_names = [names] if isinstance(names, str) else names
-        return self._fit_model(X, _two_dimensional(target), weights, settings)
+        return X, _two_dimensional(target), weights, settings
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from more data of a stream, in one pass.

@@ -19,6 +19,7 @@ distributed = pytest.importorskip("distributed")
 import dask.array as da  # noqa: E402
 import dask.dataframe as dd  # noqa: E402
 
+import bayespc.dask._whole as whole  # noqa: E402
 from bayespc.dask import DaskBPCClassifier, DaskBPCRegressor  # noqa: E402
 
 QUICK = presets.fast() | {"hidden_layer_sizes": (8,), "max_iter": 2, "random_state": 0}
@@ -125,13 +126,22 @@ def test_a_whole_fit_has_the_bits_of_the_local_one(client):
     assert model.verbose == 1
 
 
-def test_a_default_fit_has_the_bits_of_the_local_one(client):
+@pytest.mark.parametrize("worth", [0, np.inf])
+def test_a_default_fit_has_the_bits_of_the_local_one(client, worth, monkeypatch):
+    """Whether its networks are tasks or not."""
+    monkeypatch.setattr(whole, "WORTH", worth)
     X, y = numbers(60)
     options = {"max_iter": 2, "random_state": 3}
     local = BPCRegressor(**options).fit(X, y)
     model = DaskBPCRegressor(**options).fit(da.from_array(X, chunks=(25, 3)), da.from_array(y, chunks=25))
     assert same(model, local)
     assert model.candidates_ == local.candidates_
+
+
+def test_networks_are_shared_out_evenly():
+    wanted = [(f"{i}", cost) for i, cost in enumerate([1, 9, 3, 3, 2])]
+    assert whole.shared_out(wanted, 2) == [{"1"}, {"2", "3", "4", "0"}]
+    assert whole.shared_out(wanted[:1], 3) == [{"0"}]
 
 
 def test_classes_of_all_partitions(client):

@@ -28,7 +28,7 @@ pub enum TargetArray<'py> {
 }
 
 /// Class numbers as the library counts them; empty for real values.
-fn labels(target: &TargetArray<'_>) -> PyResult<Vec<usize>> {
+pub fn labels(target: &TargetArray<'_>) -> PyResult<Vec<usize>> {
     match target {
         TargetArray::Values(_) => Ok(Vec::new()),
         TargetArray::Labels(array) => values(array)?
@@ -38,14 +38,18 @@ fn labels(target: &TargetArray<'_>) -> PyResult<Vec<usize>> {
     }
 }
 
-fn targets<'a>(target: &'a TargetArray<'_>, labels: &'a [usize], classes: usize) -> PyResult<Targets<'a>> {
+pub fn targets<'a>(
+    target: &'a TargetArray<'_>,
+    labels: &'a [usize],
+    classes: usize,
+) -> PyResult<Targets<'a>> {
     Ok(match target {
         TargetArray::Values(array) => Targets::Values(columns(array)?),
         TargetArray::Labels(_) => Targets::Classes { labels, classes },
     })
 }
 
-fn samples<'a>(
+pub fn samples<'a>(
     inputs: Inputs<'a>,
     targets: Targets<'a>,
     weights: Option<&'a [f64]>,
@@ -93,7 +97,7 @@ pub fn model_from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Model> {
 /// A fitted model.
 #[pyclass(module = "bayespc._core", frozen)]
 pub struct Model {
-    inner: Inner,
+    pub inner: Inner,
 }
 
 impl Model {

@@ -11,18 +11,22 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import clone
 
 from .._base import BPCEstimator
 from .._classifier import BPCClassifier
 from .._frames import is_frame
+from .._progress import ProgressBar
 from .._regressor import BPCRegressor
-from .._settings import choice, integer
+from .._settings import choice, integer, model_settings
 from .._tables import MISSING, _choices
+from ._checkpoint import Checkpoint
+from ._choice import choose
 from ._columns import sample_table, telling_rows, understand
 from ._lazy import Question, ask
 from ._parts import Part, is_lazy, parts_of
-from ._rounds import fit_rounds
+from ._rounds import Table, count, fit_rounds
 from ._score import Moments
 from ._score import together as all_moments
 from ._stream import learn_in_order
@@ -121,7 +125,7 @@ class DaskEstimator(BPCEstimator):
         checkpoint_every: int,
     ) -> Any:
         # What is wrong with the parameters is said before anything is sent anywhere.
-        self._settings()
+        seed: int = json.loads(self._settings())["training"]["seed"]
         choice("missing", self.missing, MISSING)
         integer("checkpoint_every", checkpoint_every, 1)
         if checkpoint is not None and rounds is False:
@@ -129,33 +133,46 @@ class DaskEstimator(BPCEstimator):
         if self.warm_start:
             raise ValueError("warm_start is not for dask: partial_fit goes on from what was learned")
         parts = parts_of(X, y, sample_weight)
-        return self._sync(self._fit_on, parts, rounds, checkpoint, checkpoint_every)
+        kept = None
+        if checkpoint is not None:
+            kept = Checkpoint(checkpoint, checkpoint_every)
+            if not isinstance(self.random_state, int):
+                # Chance goes on where it was.
+                seed = kept.seed(seed)
+        return self._sync(self._fit_on, parts, seed, rounds, kept)
 
     async def _fit_on(
-        self,
-        client: Any,
-        parts: list[Part],
-        rounds: bool | None,
-        checkpoint: str | os.PathLike[str] | None,
-        checkpoint_every: int,
+        self, client: Any, parts: list[Part], seed: int, rounds: bool | None, checkpoint: Checkpoint | None
     ) -> Self:
-        seed = json.loads(self._settings())["training"]["seed"]
         local = self._fresh(seed)
         survey = await self._survey(client, parts)
         if survey.left_out:
             warnings.warn(f"{survey.left_out} rows without a target left out", stacklevel=2)
         if rounds is None:
             rounds = checkpoint is not None or not await fits_one_worker(client, survey.n_bytes)
-        table = f"{survey.n_rows} rows in {len(parts)} partitions"
+        said = f"{survey.n_rows} rows in {len(parts)} partitions"
         if not rounds:
-            self._say(f"{table} fit one worker: the whole table is one task")
+            self._say(f"{said} fit one worker: the whole table is one task")
             return self._adopt(await fit_whole(client, local, parts))
-        self._say(f"{table}: rounds over partitions")
+        self._say(f"{said}: rounds over partitions")
         self._prepare(local, survey)
         await self._understand(client, local, parts, survey)
-        return self._adopt(
-            await fit_rounds(client, local, parts, survey, self._say, checkpoint, checkpoint_every)
-        )
+        table = await self._numbered(client, local, parts, survey)
+        found, candidates = await choose(client, self._fresh(seed), table)
+        settings = model_settings(local.get_params(deep=False) | found, seed)
+        with ProgressBar(type(self).__name__) as bar:
+            watch = bar if self.verbose else None
+            local = await fit_rounds(client, local, table, settings, checkpoint, watch)
+        local.candidates_ = candidates
+        return self._adopt(local)
+
+    async def _numbered(self, client: Any, local: Any, parts: list[Part], survey: Survey) -> Table:
+        """Return all parts with the numbers of their rows; rows that are left out are not counted."""
+        rows = survey.rows
+        if self.missing == "drop" and not survey.plain:
+            groups = [[Job(i, parts[i]) for i in group] for group in grouped(rows)]
+            rows = [n for group in await run(client, count, groups, local) for n in group]
+        return Table(parts, rows, (np.cumsum(rows) - rows).tolist())
 
     async def _survey(self, client: Any, parts: list[Part]) -> Survey:
         classes = issubclass(self._local_class(), BPCClassifier)
@@ -171,9 +188,8 @@ class DaskEstimator(BPCEstimator):
         """Let a local estimator know what columns there are and how they become inputs."""
         X, y = survey.head
         if not survey.plain:
-            jobs = [
-                Job(i, part, row) for i, (part, row) in enumerate(zip(parts, survey.first_rows, strict=True))
-            ]
+            first_rows: list[int] = (np.cumsum(survey.rows) - survey.rows).tolist()
+            jobs = [Job(i, part, first_rows[i]) for i, part in enumerate(parts)]
             groups = [[jobs[i] for i in group] for group in grouped(survey.rows)]
             choices = _choices(self.columns, is_frame(X))
             wanted = [name for name, kind in choices.items() if kind.startswith("category")]

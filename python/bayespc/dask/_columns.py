@@ -49,7 +49,7 @@ def telling_rows(X: Any, y: Any, weights: Any, first_row: int, n_total: int, wan
         return Telling(np.empty(0, np.int64), None, [])
     X, n = rows[0], length(rows[0])
     numbers = np.arange(first_row, first_row + n)
-    chosen = in_sample(numbers, n_total)
+    chosen = in_sample(numbers, n_total, SAMPLE)
     firsts = [_first_rows(column, first_row, column.name in wanted) for column in columns_in(X)]
     for values, hole in firsts:
         new = [*(values or {}).values(), *([] if hole is None else [hole])]
@@ -58,16 +58,16 @@ def telling_rows(X: Any, y: Any, weights: Any, first_row: int, n_total: int, wan
     return Telling(numbers[at], _select(X, at), firsts)
 
 
-def in_sample(numbers: npt.NDArray[np.int64], n_total: int) -> npt.NDArray[np.bool_]:
-    """Return which of the rows with these numbers, of so many, are in the sample."""
-    if n_total <= SAMPLE:
+def in_sample(numbers: npt.NDArray[np.int64], n_total: int, most: int) -> npt.NDArray[np.bool_]:
+    """Return which of the rows with these numbers, of so many, are in a sample of about `most`."""
+    if n_total <= most:
         return np.ones(len(numbers), dtype=bool)
     # The finaliser of SplitMix64 (Steele, Lea, Flood 2014): consecutive numbers give bits that look drawn.
     bits = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     bits ^= bits >> np.uint64(31)
-    return bits < np.uint64(int(2**64 * (SAMPLE / n_total)))
+    return bits < np.uint64(int(2**64 * (most / n_total)))
 
 
 def sample_table(parts: list[Telling], n_total: int) -> Any:
@@ -85,7 +85,7 @@ def sample_table(parts: list[Telling], n_total: int) -> Any:
             wanted.update(firsts.values())
     tables: list[Any] = []
     for part in filled:
-        keep = in_sample(part.numbers, n_total) | np.isin(part.numbers, list(wanted))
+        keep = in_sample(part.numbers, n_total, SAMPLE) | np.isin(part.numbers, list(wanted))
         tables.append(_select(part.X, np.flatnonzero(keep)))
     return joined(tables)
 

@@ -56,11 +56,6 @@ class Survey(NamedTuple):
         """Rows of all parts."""
         return sum(self.rows)
 
-    @property
-    def first_rows(self) -> list[int]:
-        """Number of the first row of each part."""
-        return (np.cumsum(self.rows) - self.rows).tolist()
-
 
 def look(X: Any, y: Any, weights: Any, _: Any, classes: bool, columns: Any, missing: str) -> Seen:
     """Return what a part holds; an error if it cannot be learned from."""

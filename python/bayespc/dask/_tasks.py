@@ -23,7 +23,8 @@ ROWS_PER_TASK = 8192
 RETRIES = 2
 """Times a task is tried again if reading its rows fails. The loss of a worker does not count."""
 
-_LARGE_GRAPH = "distributed.admin.large-graph-warning-threshold"
+LARGE_GRAPH = "distributed.admin.large-graph-warning-threshold"
+"""Below a setting of dask's: what tasks share is in their graph on purpose."""
 
 
 class Refused(NamedTuple):
@@ -61,13 +62,13 @@ def grouped(rows: Sequence[int]) -> list[list[int]]:
 
 
 async def run(
-    client: Any, function: Callable[..., Any], groups: Sequence[Sequence[Job]], *shared: Any
+    client: Any, function: Callable[..., Any], groups: Sequence[Sequence[Job]], *values: Any
 ) -> list[list[Any]]:
-    """Call ``function(X, y, weights, extra, *shared)`` for all parts; return what it gives, in order.
+    """Call ``function(X, y, weights, extra, *values)`` for all parts; return what it gives, in order.
 
     A ValueError or TypeError of the function is raised here, with the number of the part.
     """
-    nodes = [_dask.delayed(value, name=f"bayespc-shared-{uuid.uuid4().hex}") for value in shared]
+    nodes = [shared(value) for value in values]
     task = _dask.delayed(_work, pure=False)
     tasks = [task(function, [(j.number, tuple(j.part), j.extra) for j in group], *nodes) for group in groups]
     results: list[list[Any]] = await compute(client, tasks)
@@ -78,9 +79,14 @@ async def run(
     return results
 
 
+def shared(value: Any) -> Any:
+    """Return what tasks share as one node of their graph."""
+    return _dask.delayed(value, name=f"bayespc-shared-{uuid.uuid4().hex}", traverse=False)
+
+
 async def compute(client: Any, tasks: list[Any]) -> list[Any]:
     """Return the results of delayed tasks, in order."""
-    with _dask.config.set({_LARGE_GRAPH: "1 GB"}):
+    with _dask.config.set({LARGE_GRAPH: "1 GB"}):
         futures = client.compute(tasks, retries=RETRIES)
     try:
         return await client.gather(futures, asynchronous=True)
@@ -89,13 +95,13 @@ async def compute(client: Any, tasks: list[Any]) -> list[Any]:
         raise
 
 
-def _work(function: Callable[..., Any], jobs: list[tuple[int, Any, Any]], *shared: Any) -> list[Any]:
+def _work(function: Callable[..., Any], jobs: list[tuple[int, Any, Any]], *values: Any) -> list[Any]:
     """Run on a worker."""
     share_processors()
     results: list[Any] = []
     for number, (X, y, weights), extra in jobs:
         try:
-            results.append(function(X, y, weights, extra, *shared))
+            results.append(function(X, y, weights, extra, *values))
         except (ValueError, TypeError, MemoryError) as error:
             return [Refused(number, type(error).__name__, str(error))]
     return results

@@ -8,6 +8,7 @@
 //! Selection and calibration know nothing of [`Model`]: they give networks and factors, and only `fit` calls them.
 
 pub mod calibration;
+mod elsewhere;
 mod ensemble;
 mod evidence;
 pub mod file;
@@ -25,6 +26,7 @@ mod spread;
 mod stream;
 
 pub use calibration::Calibration;
+pub use elsewhere::{Networks, Step};
 pub use ensemble::{Member, MemberPlan, member_seed};
 pub use model::Model;
 pub use observer::{Control, Observer, Progress, Stage};
