@@ -26,7 +26,8 @@ from ._choice import choose
 from ._columns import sample_table, telling_rows, understand
 from ._lazy import Question, ask
 from ._parts import Part, is_lazy, parts_of
-from ._rounds import Table, count, fit_rounds
+from ._reader import Table, count
+from ._rounds import fit_rounds
 from ._score import Moments
 from ._score import together as all_moments
 from ._stream import learn_in_order

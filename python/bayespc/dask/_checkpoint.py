@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,9 @@ class Checkpoint:
         """Write the model if it is time to; return it as it goes on."""
         core = _core.Model.from_bytes(model)
         if NOTE not in core.notes:
-            local.model_ = core
-            model = core.with_notes(local._file_notes() | {NOTE: json.dumps(fit)}).to_bytes()
+            named = copy(local)
+            named.model_ = core
+            model = core.with_notes(named._file_notes() | {NOTE: json.dumps(fit)}).to_bytes()
         if done % self.every == 0 or _core.rounds_next_pass(model) is None:
             written_whole(self.path, model)
         return model

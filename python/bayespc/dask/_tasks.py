@@ -84,10 +84,15 @@ def shared(value: Any) -> Any:
     return _dask.delayed(value, name=f"bayespc-shared-{uuid.uuid4().hex}", traverse=False)
 
 
+def submit(client: Any, tasks: list[Any]) -> list[Any]:
+    """Return futures of delayed tasks."""
+    with _dask.config.set({LARGE_GRAPH: "1 GB"}):
+        return client.compute(tasks, retries=RETRIES)
+
+
 async def compute(client: Any, tasks: list[Any]) -> list[Any]:
     """Return the results of delayed tasks, in order."""
-    with _dask.config.set({LARGE_GRAPH: "1 GB"}):
-        futures = client.compute(tasks, retries=RETRIES)
+    futures = submit(client, tasks)
     try:
         return await client.gather(futures, asynchronous=True)
     except BaseException:
