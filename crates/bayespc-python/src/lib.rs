@@ -16,6 +16,7 @@ mod network;
 mod pool;
 mod predictive;
 mod progress;
+mod rounds;
 mod tables;
 
 use pyo3::prelude::*;
@@ -37,6 +38,10 @@ mod _core {
     use super::pool::panic_for_tests;
     #[pymodule_export]
     use super::predictive::Predictive;
+    #[pymodule_export]
+    use super::rounds::{
+        rounds_absorb, rounds_begin, rounds_combine, rounds_next_pass, rounds_settings, rounds_statistics,
+    };
     #[pymodule_export]
     use super::tables::{Encoding, Table, columns_table};
 }

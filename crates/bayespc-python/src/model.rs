@@ -38,6 +38,7 @@ pub fn labels(target: &TargetArray<'_>) -> PyResult<Vec<usize>> {
     }
 }
 
+/// The targets these are.
 pub fn targets<'a>(
     target: &'a TargetArray<'_>,
     labels: &'a [usize],

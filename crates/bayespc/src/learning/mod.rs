@@ -1,11 +1,15 @@
 //! The M-step: Hebbian statistics into natural parameters. Learning never changes an activity.
 
+mod batch_statistics;
 mod finalise;
 mod free_energy;
 mod hebbian;
 mod natural_gradient;
+mod packed;
 mod schedule;
 
+pub use batch_statistics::BatchStatistics;
+pub(crate) use finalise::{CurvatureSums, WeightSums, add_lower, curvature_root};
 pub use finalise::{finalise, hidden_curvature_of, settle_stream};
 pub use free_energy::{FreeEnergy, free_energy};
 pub use hebbian::Hebbian;

@@ -119,6 +119,12 @@ impl Member {
         Ok(Self::new(learner.into_network()?, plan, feedback, 0, TrainingReport::none()))
     }
 
+    /// The same with another network in its place.
+    pub(super) fn with_network(&self, network: Network<f64>) -> Self {
+        let plan = self.plan(self.report.epochs);
+        Self::new(network, &plan, self.feedback.clone(), self.steps, self.report.clone())
+    }
+
     /// The network.
     pub fn network(&self) -> &Network<f64> {
         self.predictor.network()

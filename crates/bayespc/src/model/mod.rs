@@ -20,6 +20,8 @@ mod observer;
 mod pictures;
 mod predict;
 mod refit;
+mod rescale;
+pub mod rounds;
 pub mod selection;
 mod settings;
 mod spread;

@@ -21,6 +21,10 @@ pub struct TrainingSettings {
     pub patience: Option<usize>,
     /// Validate every so many epochs.
     pub validate_every: usize,
+    /// How many of the last samples of a stream the posterior represents; all of them if not given. For data whose
+    /// meaning drifts. A fit, which sees all its samples again and again, does not use it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forget: Option<f64>,
 }
 
 impl Default for TrainingSettings {
@@ -32,6 +36,7 @@ impl Default for TrainingSettings {
             validation_fraction: 0.0,
             patience: None,
             validate_every: 5,
+            forget: None,
         }
     }
 }
@@ -56,6 +61,7 @@ impl TrainingSettings {
                 must_be: "in [0, 1)",
             });
         }
+        self.forget.map_or(Ok(()), |rows| crate::base::check::positive("training.forget", rows))?;
         if self.patience.is_some() && self.validation_fraction == 0.0 {
             return Err(Error::Conflict {
                 first: "training.patience",

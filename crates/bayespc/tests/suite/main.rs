@@ -21,3 +21,4 @@ mod reference_moments;
 mod reference_special;
 mod relaxation;
 mod robustness;
+mod rounds;
