@@ -8,6 +8,7 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod arrays;
+mod dask;
 mod datasets;
 mod distributions;
 mod model;
@@ -23,6 +24,8 @@ use pyo3::prelude::*;
 /// Bayesian predictive coding, compiled.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::dask::fit_step;
     #[pymodule_export]
     use super::datasets::{aleatoric, epistemic, standard_splits, two_moons, uci, uci_names};
     #[pymodule_export]

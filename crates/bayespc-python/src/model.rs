@@ -50,7 +50,7 @@ pub fn targets<'a>(
     })
 }
 
-fn samples<'a>(
+pub fn samples<'a>(
     inputs: Inputs<'a>,
     targets: Targets<'a>,
     weights: Option<&'a [f64]>,
@@ -98,7 +98,7 @@ pub fn model_from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Model> {
 /// A fitted model.
 #[pyclass(module = "bayespc._core", frozen)]
 pub struct Model {
-    inner: Inner,
+    pub inner: Inner,
 }
 
 impl Model {

@@ -73,13 +73,6 @@ impl Model {
         if self.members().is_empty() {
             return Err(Error::NotFitted);
         }
-        let member = |member: &Member| MemberHeader {
-            plan: member.plan(member.report.epochs),
-            hidden_noise: member.network().hidden_noise(),
-            steps: member.steps,
-            feedback_steps: member.feedback.1,
-            report: member.report.clone(),
-        };
         let header = Header {
             version: VERSION,
             settings: self.settings.clone(),
@@ -92,15 +85,12 @@ impl Model {
             codes: self.ensemble.codes.values().cloned().collect(),
             spread: self.calibrated.spread,
             held_out: self.held_out.clone(),
-            members: self.members().iter().map(member).collect(),
+            members: self.members().iter().map(Member::header).collect(),
             candidates: self.candidates.clone(),
             warnings: self.warnings.clone(),
             interrupted: self.interrupted,
             notes: self.notes.clone(),
         };
-        let header = serde_json::to_string(&header).map_err(|_| ModelFileError::Metadata {
-            key: "settings (not representable as JSON)".to_owned(),
-        })?;
         let mut tensors = Tensors::default();
         for (which, scaling) in [("input", self.input_scaling()), ("target", self.target_scaling())] {
             tensors.put_row(&format!("scaling.{which}.offset"), &scaling.offset);
@@ -110,15 +100,9 @@ impl Model {
             tensors.put_row(&format!("conformal.{i}"), scores);
         }
         for (m, member) in self.members().iter().enumerate() {
-            for (name, layer) in named_layers(m, member.network()) {
-                tensors.put_natural(&format!("{name}.prior"), layer.prior());
-                tensors.put_natural(&format!("{name}.posterior"), &layer.natural());
-            }
-            for (l, covariance) in member.feedback.0.iter().enumerate() {
-                tensors.put(&format!("member.{m}.hidden.{l}.feedback_cov"), covariance);
-            }
+            member.put(m, &mut tensors);
         }
-        tensors.serialize(header)
+        tensors.serialize(to_json(&header)?)
     }
 
     /// Read a model from the bytes of its file.
@@ -156,6 +140,62 @@ impl Model {
             notes: header.notes,
         })
     }
+}
+
+/// What a file of one network says of it.
+#[derive(Serialize, Deserialize)]
+struct SingleHeader {
+    member: MemberHeader,
+    n_inputs: usize,
+    n_targets: usize,
+}
+
+impl Member {
+    fn header(&self) -> MemberHeader {
+        MemberHeader {
+            plan: self.plan(self.report.epochs),
+            hidden_noise: self.network().hidden_noise(),
+            steps: self.steps,
+            feedback_steps: self.feedback.1,
+            report: self.report.clone(),
+        }
+    }
+
+    fn put(&self, m: usize, tensors: &mut Tensors) {
+        for (name, layer) in named_layers(m, self.network()) {
+            tensors.put_natural(&format!("{name}.prior"), layer.prior());
+            tensors.put_natural(&format!("{name}.posterior"), &layer.natural());
+        }
+        for (l, covariance) in self.feedback.0.iter().enumerate() {
+            tensors.put(&format!("member.{m}.hidden.{l}.feedback_cov"), covariance);
+        }
+    }
+
+    /// The network alone, on its way between programs of this version.
+    pub(super) fn to_bytes(&self) -> Result<Vec<u8>> {
+        let (n_inputs, n_targets) = (self.network().d_input(), self.network().n_targets());
+        let header = SingleHeader { member: self.header(), n_inputs, n_targets };
+        let mut tensors = Tensors::default();
+        self.put(0, &mut tensors);
+        tensors.serialize(to_json(&header)?)
+    }
+
+    /// Read it back.
+    pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(ModelFileError::from)?;
+        let text = metadata.metadata().as_ref().and_then(|entries| entries.get(KEY));
+        let malformed = || ModelFileError::Metadata { key: KEY.to_owned() };
+        let header: SingleHeader =
+            serde_json::from_str(text.ok_or_else(malformed)?).map_err(|_| malformed())?;
+        header.member.plan.validate()?;
+        let reader = Reader { file: SafeTensors::deserialize(bytes).map_err(ModelFileError::from)? };
+        reader.member(0, &header.member, header.n_inputs, header.n_targets)
+    }
+}
+
+fn to_json<T: Serialize>(header: &T) -> Result<String> {
+    let unwritable = |_| ModelFileError::Metadata { key: "settings (not representable as JSON)".to_owned() };
+    Ok(serde_json::to_string(header).map_err(unwritable)?)
 }
 
 /// The version comes first: a file of another version may hold anything else.

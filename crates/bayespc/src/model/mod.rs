@@ -8,6 +8,7 @@
 //! Selection and calibration know nothing of [`Model`]: they give networks and factors, and only `fit` calls them.
 
 pub mod calibration;
+mod elsewhere;
 mod ensemble;
 mod evidence;
 mod explain;
@@ -29,6 +30,7 @@ mod spread;
 mod stream;
 
 pub use calibration::Calibration;
+pub use elsewhere::{Networks, Step};
 pub use ensemble::{Member, MemberPlan, member_seed};
 pub use explain::{ColumnImportance, Curve, CurveSettings, Explanation, Loss, PermutationSettings, Quantity};
 pub use model::Model;

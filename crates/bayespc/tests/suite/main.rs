@@ -6,6 +6,7 @@ mod common;
 
 mod baselines;
 mod determinism;
+mod elsewhere;
 mod epistemic_toy;
 mod explain;
 mod generative;
