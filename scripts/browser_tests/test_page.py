@@ -1,4 +1,4 @@
-"""The page of `bayespc serve` as people use it: with a mouse, with keys alone, on a small screen, in the dark."""
+"""The page of `bayespc serve` as people use it: with a mouse, with keys, on a small screen, in the dark."""
 
 import csv
 import json
@@ -16,7 +16,16 @@ playwright = pytest.importorskip("playwright.sync_api")
 expect = playwright.expect
 
 ROOT = Path(__file__).parents[2]
-QUICK = ["--set", "training.epochs=20", "--set", "network.hidden_layer_sizes=[16]", "--search", "off", "--set", "members=2"]
+QUICK = [
+    "--set",
+    "training.epochs=20",
+    "--set",
+    "network.hidden_layer_sizes=[16]",
+    "--search",
+    "off",
+    "--set",
+    "members=2",
+]
 SCREENSHOTS = os.environ.get("SCREENSHOTS")
 
 
@@ -38,7 +47,13 @@ def folder(tmp_path_factory):
         writer.writerow(["petal", "sepal", "species"])
         for i in range(150):
             k = i % 3
-            writer.writerow([round(chance.gauss(1.5 + 2 * k, 0.4), 2), round(chance.gauss(5 + k / 2, 0.4), 2), ["setosa", "versicolor", "virginica"][k]])
+            writer.writerow(
+                [
+                    round(chance.gauss(1.5 + 2 * k, 0.4), 2),
+                    round(chance.gauss(5 + k / 2, 0.4), 2),
+                    ["setosa", "versicolor", "virginica"][k],
+                ]
+            )
     return folder
 
 
@@ -52,10 +67,21 @@ def address(folder):
     if command is None:
         pytest.skip("no command: set BAYESPC_COMMAND or run `cargo build -p bayespc-cli`")
     for table, target in (("flats", "rent"), ("flowers", "species")):
-        fit = [command, "fit", folder / f"{table}.csv", "--target", target, "--out", folder / f"{target}.safetensors", *QUICK]
+        fit = [
+            command,
+            "fit",
+            folder / f"{table}.csv",
+            "--target",
+            target,
+            "--out",
+            folder / f"{target}.safetensors",
+            *QUICK,
+        ]
         subprocess.run(fit, check=True, capture_output=True, timeout=120)
     models = [folder / "rent.safetensors", folder / "species.safetensors"]
-    running = subprocess.Popen([command, "serve", *models, "--port", "0", "--log", "json"], stderr=subprocess.PIPE, text=True)
+    running = subprocess.Popen(
+        [command, "serve", *models, "--port", "0", "--log", "json"], stderr=subprocess.PIPE, text=True
+    )
     try:
         yield f"http://{json.loads(running.stderr.readline())['address']}"
     finally:
@@ -67,7 +93,9 @@ def address(folder):
 def browser():
     with playwright.sync_playwright() as driver:
         # As root there is no sandbox to be had; nothing but our own page is loaded.
-        browser = driver.chromium.launch(executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=["--no-sandbox"])
+        browser = driver.chromium.launch(
+            executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=["--no-sandbox"]
+        )
         yield browser
         browser.close()
 
@@ -78,10 +106,22 @@ def open_page(browser, address, request):
     complaints, pages = [], []
 
     def open_it(place="", **context):
-        page = browser.new_context(viewport=context.pop("viewport", {"width": 1280, "height": 900}), **context).new_page()
-        page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None)
+        page = browser.new_context(
+            viewport=context.pop("viewport", {"width": 1280, "height": 900}), **context
+        ).new_page()
+        page.on(
+            "console",
+            lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None,
+        )
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda asked: None if asked.url.startswith((address, "blob:")) else complaints.append(f"asked for {asked.url}"))
+        page.on(
+            "request",
+            lambda asked: (
+                None
+                if asked.url.startswith((address, "blob:"))
+                else complaints.append(f"asked for {asked.url}")
+            ),
+        )
         page.goto(f"{address}/{place}")
         page.wait_for_selector("#curve-list figure svg")
         page.wait_for_selector("#drivers-lists li")
@@ -113,7 +153,9 @@ def test_it_loads_and_shows_a_prediction_with_both_parts(open_page):
     expect(page.locator("#interval")).to_contain_text("90 % between")
     expect(page.locator("#parts")).to_contain_text("noise (aleatoric)")
     expect(page.locator("#unlike")).to_contain_text("like the training rows")
-    assert page.locator("#shape path.f-total").count() == 1 and page.locator("#shape path.f-noise").count() == 1
+    assert (
+        page.locator("#shape path.f-total").count() == 1 and page.locator("#shape path.f-noise").count() == 1
+    )
     assert page.locator("#curve-list figure").count() == 4
     assert page.locator("#drivers-lists > div").count() == 3
 
@@ -125,7 +167,10 @@ def test_a_slider_moves_the_numbers_the_curves_and_the_link(open_page):
     box = slider.bounding_box()
     page.mouse.click(box["x"] + 0.8 * box["width"], box["y"] + box["height"] / 2)
     expect(page.locator("#mean")).not_to_have_text(str(round(before)))
-    page.wait_for_function("old => ![...document.querySelectorAll('figure path.s-mean')].some(path => path.getAttribute('d') === old)", arg=drawn)
+    page.wait_for_function(
+        "old => ![...document.querySelectorAll('figure path.s-mean')].some(p => p.getAttribute('d') === old)",
+        arg=drawn,
+    )
     assert number(page) > before + 100
     page.wait_for_function("location.hash.includes('c.size=')")
     # Whoever is sent the link sees the same.
@@ -192,7 +237,9 @@ def test_a_table_comes_back_least_sure_first_and_its_rows_can_be_opened(open_pag
     assert spread == sorted(spread, reverse=True)
     mean = rows.first.locator("td").nth(head.index("mean")).inner_text()
     rows.first.locator("button").click()
-    page.wait_for_function("mean => Math.abs(Number(document.querySelector('#mean').textContent) - mean) < 1", arg=float(mean))
+    page.wait_for_function(
+        "mean => Math.abs(Number(document.querySelector('#mean').textContent) - mean) < 1", arg=float(mean)
+    )
     with page.expect_download() as download:
         page.get_by_role("button", name="Download all as CSV").click()
     lines = Path(download.value.path()).read_text().splitlines()
@@ -223,7 +270,9 @@ def test_classes_have_probabilities_and_curves_of_the_one_that_is_chosen(open_pa
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_narrow_screen_has_no_sideways_scroll_and_a_dark_one_is_dark(open_page, dark):
-    page = open_page("#model=rent", viewport={"width": 375, "height": 800}, color_scheme="dark" if dark else "light")
+    page = open_page(
+        "#model=rent", viewport={"width": 375, "height": 800}, color_scheme="dark" if dark else "light"
+    )
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     red = int(re.search(r"\d+", page.evaluate("getComputedStyle(document.body).backgroundColor")).group())
     assert red < 60 if dark else red > 200
