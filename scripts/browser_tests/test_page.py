@@ -274,6 +274,13 @@ def test_classes_have_probabilities_and_curves_of_the_one_that_is_chosen(open_pa
     expect(page.locator("#interval")).to_contain_text("between")
 
 
+def test_the_prediction_stays_beside_the_form_and_covers_nothing_else(open_page):
+    page = open_page("#model=rent")
+    page.locator("#table").scroll_into_view_if_needed()
+    prediction, curves = (page.locator(name).bounding_box() for name in ("#prediction", "#curves"))
+    assert prediction["y"] + prediction["height"] <= curves["y"]
+
+
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_narrow_screen_has_no_sideways_scroll_and_a_dark_one_is_dark(open_page, dark):
     page = open_page(
