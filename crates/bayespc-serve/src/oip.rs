@@ -80,14 +80,17 @@ pub async fn metadata(State(app): State<App>, Path(path): Path<ModelPath>) -> Re
 
 /// What a model takes and gives.
 pub fn describe(served: &Served) -> Value {
-    let shape = |extents: Vec<i64>| [vec![-1], extents].concat();
+    // What a request decides is −1.
+    let extent = |extent: Option<usize>| extent.map_or_else(|| json!(-1), |extent| json!(extent));
+    let shape =
+        |output: &Output| std::iter::once(None).chain(output.extents(served)).map(extent).collect::<Vec<_>>();
     let inputs: Vec<Value> = if served.is_array {
         vec![json!({ "name": WHOLE, "datatype": "FP64", "shape": [-1, served.encoding.features.len()] })]
     } else {
         let column = |feature: &bayespc_data::FeatureColumn| json!({ "name": feature.name, "datatype": datatype(feature.kind()), "shape": [-1] });
         served.encoding.features.iter().map(column).collect()
     };
-    let output = |output: &Output| json!({ "name": output.name(), "datatype": output.datatype(), "shape": shape(output.extents(served)) });
+    let output = |output: &Output| json!({ "name": output.name(), "datatype": output.datatype(), "shape": shape(output) });
     json!({
         "name": served.name,
         "versions": [served.version],
