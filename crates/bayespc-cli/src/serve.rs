@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use bayespc_serve::{Error, Event, ModelFile, Options};
+use bayespc_serve::{Error, Event, Listener, ModelFile, Options};
 use clap::{Args, ValueEnum};
 
 use crate::failure::usage;
@@ -131,7 +131,7 @@ fn token(path: &Path) -> Result<String> {
     Ok(token.to_owned())
 }
 
-fn listener(log: Log) -> Option<Arc<dyn Fn(&Event) + Send + Sync>> {
+fn listener(log: Log) -> Option<Listener> {
     let text = |event: &Event| note(&event.to_string());
     match log {
         Log::Off => None,

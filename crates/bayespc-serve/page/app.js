@@ -85,8 +85,13 @@ const drawCurves = latest(async () => {
 
 const drawDrivers = latest(async () => {
   const model = state.model;
-  const answer = await askJson(modelPath("drivers"), request());
-  if (model === state.model) showDrivers(model, target(), answer);
+  try {
+    const answer = await askJson(modelPath("drivers"), request());
+    if (model === state.model) showDrivers(model, target(), answer);
+  } catch {
+    // What is wrong with the row is said already; a model without attributions has none to show.
+    byId("drivers").hidden = true;
+  }
 });
 
 /** How far a prediction moves along a column, where training rows lie. */

@@ -105,17 +105,15 @@ impl Output {
         if self == Self::Class { "BYTES" } else { "FP64" }
     }
 
-    /// Extents behind that of the rows; −1 where the request decides.
-    pub fn extents(self, served: &Served) -> Vec<i64> {
-        let targets = if served.targets.len() > 1 { vec![served.targets.len() as i64] } else { Vec::new() };
+    /// Extents behind that of the rows; none where the request decides.
+    pub fn extents(self, served: &Served) -> Vec<Option<usize>> {
+        let targets = if served.targets.len() > 1 { vec![Some(served.targets.len())] } else { Vec::new() };
         match self {
             Self::Mean | Self::Std | Self::AleatoricStd | Self::EpistemicStd | Self::Lower | Self::Upper => {
                 targets
             }
-            Self::Quantiles => [targets, vec![-1]].concat(),
-            Self::Probabilities | Self::ProbabilityStd => {
-                vec![served.classes.as_ref().map_or(0, Vec::len) as i64]
-            }
+            Self::Quantiles => [targets, vec![None]].concat(),
+            Self::Probabilities | Self::ProbabilityStd => vec![served.classes.as_ref().map(Vec::len)],
             _ => Vec::new(),
         }
     }
@@ -145,15 +143,10 @@ pub struct Answer {
 
 /// Ask a model.
 pub fn answer(served: &Served, features: &Mat<f64>, asked: &Asked) -> Result<Answer, Problem> {
-    let outputs: Vec<Output> = match &asked.outputs {
-        Some(outputs) => outputs.clone(),
-        None => {
-            let usual = |output: &&Output| {
-                output.is_usual() || **output == Output::Quantiles && !asked.quantiles.is_empty()
-            };
-            Output::all(served).iter().filter(usual).copied().collect()
-        }
-    };
+    let usual =
+        |output: &&Output| output.is_usual() || **output == Output::Quantiles && !asked.quantiles.is_empty();
+    let outputs: Vec<Output> =
+        asked.outputs.clone().unwrap_or_else(|| Output::all(served).iter().filter(usual).copied().collect());
     let predictive = served.model.predict(features)?;
     let ood = served.model.unlike(served.reference.as_ref(), features, &predictive);
     let mut maker =
@@ -223,7 +216,7 @@ impl Maker<'_> {
         let extents: Vec<usize> = output
             .extents(self.served)
             .into_iter()
-            .map(|extent| usize::try_from(extent).unwrap_or(self.asked.quantiles().len()))
+            .map(|extent| extent.unwrap_or(self.asked.quantiles().len()))
             .collect();
         let titles = titles(output, self.served, self.asked);
         Quantity { output, extents, titles, values, n: self.predictive.n_samples() }
@@ -293,7 +286,9 @@ fn by_rows(matrix: MatRef<'_, f64>) -> Vec<f64> {
 
 fn roots(variances: &Mat<f64>) -> Vec<f64> {
     let mut roots = by_rows(variances.as_ref());
-    roots.iter_mut().for_each(|x| *x = x.sqrt());
+    for x in &mut roots {
+        *x = x.sqrt();
+    }
     roots
 }
 

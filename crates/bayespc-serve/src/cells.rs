@@ -48,7 +48,8 @@ pub type Columns = Vec<(String, Vec<Cell>)>;
 
 /// The columns that a model needs, as a table; others are left aside.
 pub fn table(served: &Served, columns: &Columns) -> Result<Table, Problem> {
-    served.check_columns(columns.iter().map(|(name, _)| name.as_str()))?;
+    let present: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+    served.check_columns(&present)?;
     let mut read = Vec::with_capacity(served.encoding.features.len());
     for feature in &served.encoding.features {
         let mut same = columns.iter().filter(|(name, _)| *name == feature.name);

@@ -21,14 +21,13 @@ impl ModelFile {
         let whole = Path::new(text);
         // A file whose name has an equals sign in it is meant by that name.
         let named = if whole.exists() { None } else { text.to_str().and_then(|text| text.split_once('=')) };
-        let (name, path) = match named {
-            Some((name, path)) => (name.to_owned(), PathBuf::from(path)),
-            None => {
-                let stem = whole.file_stem().unwrap_or_default().to_string_lossy();
-                // What addresses cannot have, names of files may: blanks, for one.
-                let plain = |c: char| if is_plain(c) { c } else { '-' };
-                (stem.chars().map(plain).collect(), whole.to_owned())
-            }
+        let (name, path) = if let Some((name, path)) = named {
+            (name.to_owned(), PathBuf::from(path))
+        } else {
+            let stem = whole.file_stem().unwrap_or_default().to_string_lossy();
+            // What addresses cannot have, names of files may: blanks, for one.
+            let plain = |c: char| if is_plain(c) { c } else { '-' };
+            (stem.chars().map(plain).collect(), whole.to_owned())
         };
         if name.is_empty() || !name.chars().all(is_plain) {
             return Err(Error::Name { name });

@@ -8,8 +8,8 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{Html, IntoResponse, Redirect, Response};
-use sha2::{Digest, Sha256};
 
+use crate::digest::{digest, hex};
 use crate::page;
 use crate::problem::Problem;
 use crate::router::App;
@@ -38,7 +38,10 @@ pub struct Guard {
 
 impl Guard {
     pub fn new(token: Option<&str>, only_local_names: bool) -> Self {
-        Self { token: token.map(digest), only_local_names: only_local_names && token.is_none() }
+        Self {
+            token: token.map(|token| digest(token.as_bytes())),
+            only_local_names: only_local_names && token.is_none(),
+        }
     }
 
     fn lets_in(&self, headers: &HeaderMap) -> bool {
@@ -48,14 +51,16 @@ impl Guard {
             .and_then(|value| value.to_str().ok())
             .and_then(|value| value.split_once(' '))
             .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-            .map(|(_, given)| digest(given.trim()));
+            .map(|(_, given)| digest(given.trim().as_bytes()));
         let cookie = headers
             .get_all(header::COOKIE)
             .iter()
             .filter_map(|value| value.to_str().ok())
             .flat_map(|value| value.split(';'))
             .filter_map(|pair| pair.trim().split_once('='))
-            .any(|(name, value)| name == COOKIE && digest(value) == digest(&hex(&token)));
+            .any(|(name, value)| {
+                name == COOKIE && digest(value.as_bytes()) == digest(hex(&token).as_bytes())
+            });
         cookie || bearer == Some(token)
     }
 
@@ -76,14 +81,6 @@ fn is_local_name(host: &str) -> bool {
     };
     let name = name.trim_start_matches('[').trim_end_matches(']');
     name.eq_ignore_ascii_case("localhost") || name.parse::<std::net::IpAddr>().is_ok()
-}
-
-fn digest(text: &str) -> [u8; 32] {
-    Sha256::digest(text.as_bytes()).into()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Turns away whoever may not ask.
@@ -114,7 +111,7 @@ pub async fn login(State(app): State<App>, body: Bytes) -> Response {
     let given = text.split('&').find_map(|pair| pair.strip_prefix("token=")).map(unescaped);
     let guard = app.guard();
     match (guard.token, given) {
-        (Some(token), Some(given)) if digest(given.trim()) == token => {
+        (Some(token), Some(given)) if digest(given.trim().as_bytes()) == token => {
             let cookie = format!("{COOKIE}={}; HttpOnly; SameSite=Strict; Path=/", hex(&token));
             let mut response = Redirect::to("/").into_response();
             if let Ok(cookie) = HeaderValue::from_str(&cookie) {

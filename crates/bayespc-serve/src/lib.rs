@@ -18,6 +18,7 @@
 mod answer;
 mod cells;
 mod columns;
+mod digest;
 mod error;
 mod event;
 mod explore;
@@ -41,6 +42,6 @@ mod work;
 pub use error::Error;
 pub use event::Event;
 pub use file::ModelFile;
-pub use options::Options;
+pub use options::{Listener, Options};
 pub use router::{App, router};
 pub use server::serve;

@@ -126,7 +126,7 @@ impl Metrics {
 
     /// The text that Prometheus reads.
     pub fn text(&self, models: &Registry, inside: usize) -> String {
-        self.inside.set(inside as i64);
+        self.inside.set(i64::try_from(inside).unwrap_or(i64::MAX));
         for served in models.all() {
             self.serves(&served);
         }

@@ -26,6 +26,12 @@ const WHOLE: &str = "X";
 /// Header of requests in the binary extension.
 const BINARY: &str = "inference-header-content-length";
 
+/// Types that a tensor may have.
+const DATATYPES: [&str; 13] = [
+    "BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16", "FP32", "FP64",
+    "BYTES",
+];
+
 pub async fn server() -> Json<Value> {
     Json(json!({ "name": "bayespc", "version": env!("CARGO_PKG_VERSION"), "extensions": [] }))
 }
@@ -74,14 +80,17 @@ pub async fn metadata(State(app): State<App>, Path(path): Path<ModelPath>) -> Re
 
 /// What a model takes and gives.
 pub fn describe(served: &Served) -> Value {
-    let shape = |extents: Vec<i64>| [vec![-1], extents].concat();
+    // What a request decides is −1.
+    let extent = |extent: Option<usize>| extent.map_or_else(|| json!(-1), |extent| json!(extent));
+    let shape =
+        |output: &Output| std::iter::once(None).chain(output.extents(served)).map(extent).collect::<Vec<_>>();
     let inputs: Vec<Value> = if served.is_array {
         vec![json!({ "name": WHOLE, "datatype": "FP64", "shape": [-1, served.encoding.features.len()] })]
     } else {
         let column = |feature: &bayespc_data::FeatureColumn| json!({ "name": feature.name, "datatype": datatype(feature.kind()), "shape": [-1] });
         served.encoding.features.iter().map(column).collect()
     };
-    let output = |output: &Output| json!({ "name": output.name(), "datatype": output.datatype(), "shape": shape(output.extents(served)) });
+    let output = |output: &Output| json!({ "name": output.name(), "datatype": output.datatype(), "shape": shape(output) });
     json!({
         "name": served.name,
         "versions": [served.version],
@@ -253,6 +262,11 @@ fn cells(tensor: Tensor) -> Result<Vec<Cell>, Problem> {
     if tensor.parameters.is_some_and(|parameters| parameters.contains_key("binary_data_size")) {
         return Err(no_binary(&format!("input `{name}`")));
     }
+    if !DATATYPES.contains(&tensor.datatype.as_str()) {
+        return Err(
+            Problem::bad(format!("input `{name}`: there is no datatype `{}`", tensor.datatype)).column(name)
+        );
+    }
     let Some(data) = tensor.data else {
         return Err(Problem::bad(format!("input `{name}` has no data")).column(name));
     };
@@ -272,40 +286,29 @@ fn cells(tensor: Tensor) -> Result<Vec<Cell>, Problem> {
     }
     let inner = tensor.shape.get(1).copied().unwrap_or(1).max(1);
     let check = |(i, value): (usize, Value)| {
-        let row = i / inner + 1;
-        let text = value.to_string();
+        let fits = match (tensor.datatype.as_str(), &value) {
+            ("FP16" | "FP32" | "FP64", Value::Number(_))
+            | ("BOOL", Value::Bool(_))
+            | ("BYTES", Value::String(_))
+            // A missing value, whatever the others are.
+            | (_, Value::Null) => true,
+            (datatype, Value::Number(x)) if datatype.contains("INT") => x.is_i64() || x.is_u64(),
+            _ => false,
+        };
+        // Only if it is needed: there may be millions of values.
         let wrong = |text: String| {
+            let row = i / inner + 1;
             Problem::bad(format!("input `{name}`, row {row}: {text} is not of datatype {}", tensor.datatype))
                 .column(name)
                 .row(row)
                 .value(text)
         };
-        let fits = match (tensor.datatype.as_str(), &value) {
-            ("FP16" | "FP32" | "FP64", Value::Number(_))
-            | ("BOOL", Value::Bool(_))
-            | ("BYTES", Value::String(_)) => true,
-            (
-                "INT8" | "INT16" | "INT32" | "INT64" | "UINT8" | "UINT16" | "UINT32" | "UINT64",
-                Value::Number(x),
-            ) => x.is_i64() || x.is_u64(),
-            // A missing value, whatever the others are.
-            (_, Value::Null) => true,
-            _ => false,
-        };
-        if !fits {
-            return Err(wrong(text));
+        if fits {
+            Cell::of(value).map_err(|what| wrong(what.to_owned()))
+        } else {
+            Err(wrong(value.to_string()))
         }
-        Cell::of(value).map_err(|_| wrong(text))
     };
-    const KNOWN: [&str; 13] = [
-        "BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16", "FP32",
-        "FP64", "BYTES",
-    ];
-    if !KNOWN.contains(&tensor.datatype.as_str()) {
-        return Err(
-            Problem::bad(format!("input `{name}`: there is no datatype `{}`", tensor.datatype)).column(name)
-        );
-    }
     flat.into_iter().enumerate().map(check).collect()
 }
 

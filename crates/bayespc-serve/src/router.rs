@@ -45,7 +45,7 @@ impl App {
         let registry = Registry::load(models)?;
         let metrics = Metrics::new(&registry);
         let work = Work::new(options.computations, options.queue, options.timeout);
-        let guard = Guard::new(options.token.as_deref(), options.host.is_loopback());
+        let guard = Guard::new(options.token.as_deref(), options.host.is_loopback() && !options.allow_anyone);
         Ok(Self(Arc::new(Shared {
             registry,
             options,

@@ -7,10 +7,10 @@ use bayespc::model::Reference;
 use bayespc::{Model, Task};
 use bayespc_data::{Coding, Encoding, FeatureColumn, Missing, NumberCoding, Table, TargetColumns, Warning};
 use faer::Mat;
-use sha2::{Digest, Sha256};
 
 use crate::cells::nearest;
 use crate::columns::ColumnInfo;
+use crate::digest::{digest, hex};
 use crate::error::Error;
 use crate::file::{ModelFile, Stamp};
 use crate::problem::Problem;
@@ -86,7 +86,7 @@ impl Served {
         let reference = model.notes().get(REFERENCE).and_then(|note| serde_json::from_str(note).ok());
         let reference = reference.filter(|reference: &Reference| reference.is_of(model.n_features()));
         let columns = ColumnInfo::all(&model, &encoding, reference.as_ref());
-        let version = Sha256::digest(bytes).iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        let version = hex(&digest(bytes)[..6]);
         let served = Self {
             name: name.to_owned(),
             version,
@@ -121,13 +121,12 @@ impl Served {
         self.encoding.features.iter().map(|feature| feature.name.as_str())
     }
 
-    /// The column that is needed and not among these.
-    pub fn check_columns<'a>(&self, present: impl Iterator<Item = &'a str> + Clone) -> Result<(), Problem> {
-        let is_there = |name: &&str| present.clone().any(|column| column == *name);
-        match self.column_names().find(|name| !is_there(name)) {
+    /// Fails for a column that is needed and not among these.
+    pub fn check_columns(&self, present: &[&str]) -> Result<(), Problem> {
+        match self.column_names().find(|name| !present.contains(name)) {
             None => Ok(()),
             Some(name) => {
-                let meant = nearest(name, present.clone())
+                let meant = nearest(name, present.iter().copied())
                     .map_or_else(String::new, |meant| format!(": is `{meant}` meant?"));
                 let needs = self.column_names().collect::<Vec<_>>().join(", ");
                 Err(Problem::bad(format!("column `{name}` is missing{meant} (the model needs: {needs})"))
@@ -138,7 +137,8 @@ impl Served {
 
     /// The inputs of a table. Values of a category that were not seen in training are refused unless `unseen`.
     pub fn rows(&self, table: &Table, unseen: bool) -> Result<Rows, Problem> {
-        self.check_columns(table.columns().iter().map(|column| column.name.as_str()))?;
+        let present: Vec<&str> = table.columns().iter().map(|column| column.name.as_str()).collect();
+        self.check_columns(&present)?;
         if table.n_rows() == 0 {
             return Err(Problem::bad("there are no rows"));
         }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use crate::problem::Problem;
 
@@ -70,7 +70,8 @@ impl Work {
                 self.patience.as_secs_f64()
             ))
         };
-        let permit = timeout(self.patience, self.computing.clone().acquire_owned())
+        let end = Instant::now() + self.patience;
+        let permit = timeout_at(end, self.computing.clone().acquire_owned())
             .await
             .map_err(|_| late())?
             .map_err(|_| Problem::defect("the work is closed"))?;
@@ -79,7 +80,7 @@ impl Work {
             drop((permit, admitted));
             result
         });
-        match timeout(self.patience, task).await {
+        match timeout_at(end, task).await {
             Ok(Ok(result)) => Ok(result),
             Ok(Err(_)) => {
                 Err(Problem::defect("the computation broke down; please report it with the request"))

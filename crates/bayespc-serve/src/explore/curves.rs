@@ -32,7 +32,8 @@ const COLUMNS: usize = 100;
 pub fn curves(served: &Served, request: &RowRequest) -> Result<Value, Problem> {
     let asked = request.asked()?;
     let base = request.cells()?;
-    served.check_columns(base.iter().map(|(name, _)| name.as_str()))?;
+    let present: Vec<&str> = base.iter().map(|(name, _)| name.as_str()).collect();
+    served.check_columns(&present)?;
     let columns: Vec<&ColumnInfo> = match &request.columns {
         None => served.columns.iter().take(COLUMNS).collect(),
         Some(names) => {

@@ -151,7 +151,7 @@ mod tests {
     /// Columns of which the second grows a hundredfold, and the third is constant in the first half.
     fn drifting(n: usize) -> (Mat<f64>, Mat<f64>) {
         let mut rng = stream(3, 0);
-        let x = Mat::from_fn(3, n, |i, j| {
+        let x: Mat<f64> = Mat::from_fn(3, n, |i, j| {
             let late = 2 * j >= n;
             let draw = rng.random_range(-1.0..1.0);
             [draw, if late { 500.0 + 100.0 * draw } else { draw }, if late { 1e-3 * draw } else { 7.0 }][i]
