@@ -9,6 +9,7 @@ pub mod columns;
 mod completions;
 mod data;
 mod doubts;
+mod drafts;
 mod evaluate;
 pub mod failure;
 mod fit;
