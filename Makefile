@@ -7,7 +7,7 @@ export BAYESPC_DATA ?= $(abspath $(DATA))
 endif
 OUT ?= out
 
-.PHONY: demo test check lint rust python wheel figures bench peers peers-tables peers-env clean
+.PHONY: demo test check lint rust python page wheel figures bench peers peers-tables peers-env clean
 
 demo: ## fit the built-in wine table, print metrics, write a model file and a report
 	@mkdir -p $(OUT)
@@ -18,7 +18,7 @@ demo: ## fit the built-in wine table, print metrics, write a model file and a re
 	@echo "3. Open $(OUT)/wine.html in a browser, or go on with your own table:"
 	@echo "   cargo run --release -p bayespc-cli -- fit FILE.csv --target COLUMN --report $(OUT)/mine.html"
 
-test: lint rust python ## everything CI runs
+test: lint rust python page ## everything CI runs
 
 check: test
 
@@ -38,11 +38,17 @@ python: ## the package in .venv, its tests, types and examples
 	.venv/bin/python -m pytest -q python/tests
 	.venv/bin/python -m pytest -q --doctest-modules --pyargs bayespc
 
+page: ## the server's page in a real browser; installs Chromium as root, else says that it was skipped
+	sh scripts/browser_tests/run.sh
+
 wheel: ## dist/*.whl, tried in a fresh environment
 	sh scripts/python-env.sh --dist
 	rm -f dist/bayespc-*.whl
 	.venv/bin/maturin build --profile dist --quiet --interpreter .venv/bin/python --out dist
 	sh scripts/check_wheel.sh dist/bayespc-*.whl
+
+docs: ## the documentation site, in site/; links are checked
+	sh scripts/docs.sh
 
 figures: ## every figure and table of the paper; hours without QUICK=1
 	cargo run --release -p bayespc-cli -- reproduce all --out $(OUT) $(if $(QUICK),--quick)
@@ -66,5 +72,5 @@ peers-tables: peers-env ## other programs on the benchmark's splits and on gaps,
 	@echo "records: $(OUT)/benchmark-peers.csv and gaps-peers.csv; bayespc reproduce benchmark|gaps --out $(OUT) shows them beside ours"
 
 clean:
-	rm -rf $(OUT) dist .venv .venv-peers
+	rm -rf $(OUT) dist site .venv .venv-peers .venv-docs
 	cargo clean

@@ -9,6 +9,7 @@ mod mnist;
 mod predict;
 mod read;
 mod scaling;
+mod serve;
 mod stream;
 mod tabular;
 
@@ -33,6 +34,7 @@ use serde_json::{Map, Value};
   bayespc-bench stream --rows 1000000 --threads 2
   bayespc-bench scaling --out results
   bayespc-bench read --file table.csv --threads 2
+  bayespc-bench serve --rate 500 --seconds 10
 
 mnist    an epoch of the network 784-128-128-128-10 in batches of 128, in single precision
 tabular  a fit with default settings of tables like yacht and energy; no search for settings
@@ -40,7 +42,8 @@ predict  the four ways to predict 10⁶ rows of 20 columns through two layers of
 scaling  how an epoch grows with rows, width and depth, as log-log slopes
 stream   fit --stream over a CSV and a Parquet file of 100 columns
 read     a CSV file of 10⁶ rows and 30 mixed columns, or --file
-Without a name all six are run. Times are medians; test sets are never part of them."
+serve    one row per request at a steady rate, and 10⁵ rows in one, on loopback
+Without a name all seven are run. Times are medians; test sets are never part of them."
 )]
 struct BenchArgs {
     /// What to measure; everything if not given
@@ -70,6 +73,12 @@ struct BenchArgs {
     /// Training images of mnist, rows to predict, to stream, to read, or of the largest table of scaling
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
+    /// Requests per second to serve
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    rate: usize,
+    /// Seconds to serve them
+    #[arg(long, value_name = "S", default_value_t = 5)]
+    seconds: usize,
     /// File to read instead of a made-up one
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
@@ -102,6 +111,8 @@ enum What {
     Stream,
     /// Reading a large file
     Read,
+    /// A server under load
+    Serve,
 }
 
 /// What is trained on images.
@@ -151,6 +162,7 @@ fn run(args: &BenchArgs) -> Result<()> {
             What::Scaling => ("scaling", scaling::run(args)?),
             What::Stream => ("stream", stream::run(args)?),
             What::Read => ("read", read::run(args)?),
+            What::Serve => ("serve", serve::run(args)?),
         };
         outcomes.push((name, outcome));
     }
@@ -171,7 +183,9 @@ fn check(args: &BenchArgs) -> Result<()> {
     let counts = [("--epochs", args.epochs), ("--repeats", args.repeats), ("--rows", args.rows)];
     let threads = args.threads.iter().map(|&n| ("--threads", Some(n)));
     let refresh = ("--refresh-every", Some(args.refresh_every as usize));
-    match counts.into_iter().chain(threads).chain([refresh]).find(|(_, count)| *count == Some(0)) {
+    let load = [("--rate", Some(args.rate)), ("--seconds", Some(args.seconds))];
+    match counts.into_iter().chain(threads).chain([refresh]).chain(load).find(|(_, count)| *count == Some(0))
+    {
         Some((flag, _)) => Err(usage(format!("{flag} 0: give at least 1"))),
         None => Ok(()),
     }

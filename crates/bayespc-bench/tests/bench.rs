@@ -153,3 +153,14 @@ fn counts_of_zero_are_mistakes() {
     }
     sandbox.fails("mnist --synthetic --rows 127", 2, &["--rows 127", "batch of 128"]);
 }
+
+#[test]
+fn the_server_is_measured_by_its_percentiles_and_one_large_request() {
+    let result = json(&Sandbox::new(), "serve --rate 50 --seconds 1 --rows 500");
+    assert_eq!((&result["requests"], &result["networks"]), (&50.into(), &5.into()));
+    for key in ["p50_ms", "p99_ms", "max_ms", "batch_seconds", "answer_bytes"] {
+        assert!(positive(&result[key]), "{key}: {result}");
+    }
+    assert!(result["p50_ms"].as_f64() <= result["p99_ms"].as_f64());
+    Sandbox::new().fails("serve --rate 0", 2, &["--rate 0"]);
+}

@@ -25,6 +25,8 @@ pub mod progress;
 mod reproduce;
 mod rows;
 mod scores;
+#[cfg(feature = "serve")]
+mod serve;
 pub mod settings;
 mod sink;
 mod source;
@@ -62,6 +64,9 @@ enum Command {
     Evaluate(Box<evaluate::EvaluateArgs>),
     /// Show what is in a model file
     Inspect(inspect::InspectArgs),
+    /// Answer requests over HTTP, with a page to explore models
+    #[cfg(feature = "serve")]
+    Serve(serve::ServeArgs),
     /// Make the paper's figures and tables, and the ablation
     Reproduce(reproduce::ReproduceArgs),
     /// List or fetch public data sets
@@ -84,6 +89,8 @@ pub fn main() -> ExitCode {
         Command::Explain(args) => explain::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => serve::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Data(args) => data::run(&args),
         Command::Completions(args) => completions::run(&args, &mut Cli::command()),

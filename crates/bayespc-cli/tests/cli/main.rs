@@ -20,5 +20,7 @@ mod hostile;
 mod interrupt;
 mod output;
 mod own_files;
+#[cfg(feature = "serve")]
+mod serve;
 mod streams;
 mod support;

@@ -4,7 +4,7 @@ use bayespc::heads::HeadSettings;
 use bayespc::model::selection::Candidate;
 use bayespc::model::{Member, MemberPlan, Model};
 
-use super::shared::{chart, dots};
+use super::shared::{chart, dots, number};
 use crate::error::Result;
 use crate::plot::{DotPlot, DotSeries, Line, Panel};
 use crate::report::Section;
@@ -37,7 +37,7 @@ fn words(widths: &[usize], bins: usize, activation: &str, head: &HeadSettings, p
         HeadSettings::VarianceNode(_) => ", variance node",
         HeadSettings::Categorical(_) => ", logits",
     };
-    format!("{shape}{codes}{head}, V⁰ {prior_var}")
+    format!("{shape}{codes}{head}, V⁰ {}", number(prior_var, 2))
 }
 
 /// One line per kind of network: the mean over its networks, within their range.
@@ -107,10 +107,12 @@ pub(super) fn search_section(candidates: &[Candidate]) -> Result<Option<Section>
     if judged.is_empty() {
         return Ok(None);
     }
-    judged.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let folds = judged.iter().map(|(candidate, _)| candidate.folds).max().unwrap_or(0);
+    // Densities of different folds are of different rows: only those of one stage compare.
+    let stage = |c: &Candidate| if c.members > 0 { 0 } else { 1 + usize::from(c.folds < folds) };
+    judged.sort_by(|a, b| stage(a.0).cmp(&stage(b.0)).then(b.1.total_cmp(&a.1)));
     let left_out = judged.len().saturating_sub(MOST);
     judged.truncate(MOST);
-    let folds = judged.iter().map(|(candidate, _)| candidate.folds).max().unwrap_or(0);
     let series = |label: &str, own: &dyn Fn(&Candidate) -> bool| DotSeries {
         label: label.to_owned(),
         values: judged.iter().map(|(c, density)| if own(c) { *density } else { f64::NAN }).collect(),
@@ -124,16 +126,17 @@ pub(super) fn search_section(candidates: &[Candidate]) -> Result<Option<Section>
             .map(|(c, _)| words(&c.hidden_layer_sizes, c.bins, c.activation.name(), &c.head, c.prior_var))
             .collect(),
         series: vec![
-            series("in the model", &|c| c.members > 0),
-            series("judged by all folds", &|c| c.members == 0 && c.folds == folds),
-            series("given up early", &|c| c.members == 0 && c.folds < folds),
+            series("in the model", &|c| stage(c) == 0),
+            series("judged by all folds", &|c| stage(c) == 1),
+            series("given up early", &|c| stage(c) == 2),
         ],
         ..DotPlot::default()
     };
     let more = if left_out > 0 { format!(" {left_out} worse ones are not shown.") } else { String::new() };
     let caption = format!(
-        "Kinds of networks, the best first, by how they predict rows they had not learned from. Kinds are chosen for what they \
-         add to the others, so a weaker one may be in.{more}"
+        "Kinds of networks by how they predict rows they had not learned from, the best of each sort first. Kinds are chosen \
+         for what they add to the others, so a weaker one may be in. Those given up early were judged by fewer rows: compare \
+         them with each other only.{more}"
     );
     Ok(Some(Section { heading: "Search".to_owned(), blocks: vec![dots(&[plot], &caption)?] }))
 }

@@ -7,11 +7,12 @@ use crate::report::Block;
 /// Points drawn at most; more make the page heavy and the plot no clearer.
 const MOST_POINTS: usize = 2000;
 
-/// Charts in rows of two, with a caption.
+/// Charts in rows of two, or three in one row, with a caption.
 pub(super) fn chart(panels: &[Panel], caption: &str) -> Result<Block> {
-    let columns = panels.len().min(2);
+    let columns = if panels.len() == 3 { 3 } else { panels.len().min(2) };
     let rows = panels.len().div_ceil(columns) as u32;
-    let svg = figure(panels, columns, if columns == 1 { 640 } else { 1000 }, 420 * rows)?;
+    let width = [640, 1000, 1200][columns - 1];
+    let svg = figure(panels, columns, width, 420 * rows)?;
     Ok(Block::Figure { svg, caption: caption.to_owned() })
 }
 
