@@ -2,7 +2,8 @@
 
 `BPCRegressor` and `BPCClassifier` are the estimators; `load` reads what their ``save`` or the command
 ``bayespc`` wrote. `Network`, `MatrixNormalWishart` and `SufficientStats` are for those who want to look
-inside; `datasets`, `plots`, `presets` and `scorers` come along.
+inside; `datasets`, `plots`, `presets` and `scorers` come along. `curve` predicts along one column; `to_onnx`
+exports a model.
 
 Work is shared by as many threads as there are processors; the environment variable RAYON_NUM_THREADS, read at
 the first call in a process, sets another number. Results do not depend on it.
@@ -23,8 +24,11 @@ from . import datasets, plots, presets, scorers
 from ._classifier import BPCClassifier
 from ._core import MatrixNormalWishart, SufficientStats
 from ._distribution import Decomposition, PredictiveDistribution
+from ._explain import Curve, Explanation, curve
 from ._files import load
 from ._network import Network
+from ._onnx import to_onnx
+from ._onnx_columns import onnx_input
 from ._regressor import BPCRegressor
 
 __version__ = version("bayespc")
@@ -32,14 +36,19 @@ __version__ = version("bayespc")
 __all__ = [
     "BPCClassifier",
     "BPCRegressor",
+    "Curve",
     "Decomposition",
+    "Explanation",
     "MatrixNormalWishart",
     "Network",
     "PredictiveDistribution",
     "SufficientStats",
+    "curve",
     "datasets",
     "load",
+    "onnx_input",
     "plots",
     "presets",
     "scorers",
+    "to_onnx",
 ]

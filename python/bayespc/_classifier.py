@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import (
 from . import _core
 from ._base import BPCEstimator
 from ._distribution import Decomposition, PredictiveDistribution
+from ._explain import Explanation, class_number, explained
 from ._validation import Array, ArrayLike, checked_classification, labels_of
 
 
@@ -364,6 +365,38 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         aleatoric = np.tensordot(weights, _entropy(parts), axes=1)
         total = _entropy(np.tensordot(weights, parts, axes=1))
         return Decomposition(aleatoric, np.maximum(total - aleatoric, 0.0))
+
+    def explain(
+        self, X: ArrayLike, of: str = "mean", *, target: Any = None, baseline: ArrayLike | None = None
+    ) -> Explanation:
+        """Tell what each column of a sample has to do with the probability of a class.
+
+        Integrated gradients of the linearised predictor, along the straight line from a baseline to the
+        sample, exactly: ``values.sum(axis=1) + base`` is the probability.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Samples.
+        of : {"mean"}, default="mean"
+            The probability; the entropies of `decompose` have no attributions.
+        target : label, default=None
+            The class; if not given, all of them, and of two the second.
+        baseline : array-like or frame of shape (n_baselines, n_features), default=None
+            Rows to start from; values and base are means over them. If not given, the row that is average in
+            every input.
+
+        Returns
+        -------
+        Explanation
+            With an axis for the classes at the end if there are more than two and `target` is None.
+        """
+        self._check_fitted()
+        if target is not None or len(self.classes_) == 2:
+            place = 1 if target is None else class_number(self, target)
+            return explained(self, X, of, [place], None, baseline)
+        names = [str(label) for label in self.classes_]
+        return explained(self, X, of, range(len(names)), names, baseline)
 
     def _drawn_probabilities(self, predictive: _core.Predictive) -> Array:
         """Return class probabilities of codes drawn from their epistemic distribution, (draws, n, K)."""

@@ -9,6 +9,8 @@ from sklearn.base import RegressorMixin
 
 from ._base import BPCEstimator
 from ._distribution import Decomposition, PredictiveDistribution
+from ._explain import Explanation, explained
+from ._settings import integer
 from ._validation import Array, ArrayLike, checked_regression
 
 
@@ -380,6 +382,50 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         """
         dist = self._dist(X, self._uncertain_method())
         return Decomposition(dist.aleatoric, dist.epistemic)
+
+    def explain(
+        self, X: ArrayLike, of: str = "mean", *, target: int | None = None, baseline: ArrayLike | None = None
+    ) -> Explanation:
+        """Tell what each column of a sample has to do with its prediction.
+
+        Integrated gradients of the linearised predictor, along the straight line from a baseline to the
+        sample, exactly: ``values.sum(axis=1) + base`` is the prediction.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Samples.
+        of : {"mean", "aleatoric", "epistemic"}, default="mean"
+            What to explain: the mean, the variance of the noise, or the variance that more data would take
+            away (as `decompose` has them).
+        target : int, default=None
+            Number of the output; if not given, all of them where there are several.
+        baseline : array-like or frame of shape (n_baselines, n_features), default=None
+            Rows to start from; values and base are means over them. If not given, the row that is average in
+            every input.
+
+        Returns
+        -------
+        Explanation
+            With an axis for the outputs at the end if there are several and `target` is None.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_diabetes
+        >>> from bayespc import BPCRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = BPCRegressor(search=False, max_iter=10, random_state=0).fit(X, y)
+        >>> why = model.explain(X[:5])
+        >>> bool(np.allclose(why.values.sum(axis=1) + why.base, model.predict(X[:5])))
+        True
+        """
+        self._check_fitted()
+        n_targets = self.model_.n_targets
+        if target is not None:
+            return explained(self, X, of, [integer("target", target, 0)], None, baseline)
+        names = None if self.y_ndim_ == 1 else self._y_names or [f"y{k}" for k in range(n_targets)]
+        return explained(self, X, of, range(n_targets), names, baseline)
 
     def free_energy(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> list[Array]:
         """Compute the variational free energy of the layers of each member, at their forward activities.

@@ -10,6 +10,7 @@
 mod arrays;
 mod datasets;
 mod distributions;
+mod explain;
 mod model;
 mod network;
 mod pool;
@@ -26,6 +27,8 @@ mod _core {
     use super::datasets::{aleatoric, epistemic, standard_splits, two_moons, uci, uci_names};
     #[pymodule_export]
     use super::distributions::{MatrixNormalWishart, SufficientStats, stats_from_bytes};
+    #[pymodule_export]
+    use super::explain::explain;
     #[pymodule_export]
     use super::model::{Model, model_from_bytes, preset_settings, rule_settings};
     #[pymodule_export]

@@ -93,7 +93,7 @@ pub fn model_from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Model> {
 /// A fitted model.
 #[pyclass(module = "bayespc._core", frozen)]
 pub struct Model {
-    inner: Inner,
+    pub inner: Inner,
 }
 
 impl Model {

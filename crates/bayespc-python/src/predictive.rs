@@ -139,6 +139,18 @@ impl Predictive {
         Ok((vector(py, parts.total), vector(py, parts.aleatoric), vector(py, parts.epistemic)))
     }
 
+    /// Variance of each class's probability under the posterior, shape `(n, K)`.
+    fn class_probability_variance(
+        &self,
+        py: Python<'_>,
+        temperature: f64,
+        n_draws: usize,
+        seed: u64,
+    ) -> PyResult<Py<PyArray2<f64>>> {
+        let variance = run(py, || self.inner.class_probability_variance(temperature, n_draws, seed))?;
+        rows(py, variance.map_err(raised)?.as_ref())
+    }
+
     /// Class probabilities of each component alone, shape `(n_components, n, K)`.
     fn component_probabilities(&self, py: Python<'_>, temperature: f64) -> PyResult<Py<PyArray3<f64>>> {
         let parts = run(py, || {

@@ -173,6 +173,12 @@ impl Encoding {
         self.inner.feature_names()
     }
 
+    /// Which of the columns that are used each input belongs to.
+    #[getter]
+    fn owners(&self) -> Vec<usize> {
+        self.inner.owners()
+    }
+
     /// What was understood of each column, as JSON.
     #[getter]
     fn columns(&self) -> PyResult<String> {
