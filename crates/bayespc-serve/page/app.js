@@ -11,7 +11,7 @@ import { tableOf } from "./table.js";
 const FEW = 12;
 
 const byId = (id) => document.getElementById(id);
-const state = { model: null, form: null, prediction: null, curves: null, of: null, all: false };
+const state = { model: null, form: null, prediction: null, curves: null, of: null, all: false, order: null, figures: new Map() };
 
 /** Ask the server; a problem that it names is thrown as one. */
 async function ask(path, options = {}) {
@@ -104,28 +104,57 @@ function effect(column, curve) {
 }
 
 function showCurves() {
-  const { curves } = state.curves;
-  const isClasses = state.model.task === "classification";
-  const columns = new Map(state.model.columns.map((column) => [column.name, column]));
-  const ranked = curves.map((curve) => ({ curve, column: columns.get(curve.column) }))
-    .sort((a, b) => effect(b.column, b.curve) - effect(a.column, a.curve));
-  const hidden = state.all ? 0 : Math.max(0, Math.max(ranked.length, state.model.columns.length) - FEW);
-  const shown = state.all ? ranked : ranked.slice(0, FEW);
-  const ends = isClasses ? [0, 1] : verticalEnds(ranked);
-  const list = byId("curve-list");
-  const width = Math.max(240, list.firstElementChild?.clientWidth ?? Math.min(340, list.clientWidth));
-  const what = isClasses ? `Probability of ${state.model.classes[state.curves.of]}` : target();
+  const { model, form, prediction } = state;
+  const isClasses = model.task === "classification";
+  const columns = new Map(model.columns.map((column) => [column.name, column]));
+  const all = state.curves.curves.map((curve) => ({ curve, column: columns.get(curve.column) }));
+  // Pictures keep their places while values change; those that matter most come first.
+  if (!state.order) {
+    all.sort((a, b) => effect(b.column, b.curve) - effect(a.column, a.curve));
+    state.order = all.slice(0, state.all ? all.length : FEW).map(({ column }) => column.name);
+    const drawn = model.columns.filter((column) => column.kind !== "text").length;
+    byId("more-curves").hidden = state.all || drawn <= FEW;
+    byId("more-curves").textContent = `Show ${drawn - FEW} more columns`;
+    state.figures = new Map(state.order.map((name) => [name, new Figure(name)]));
+    byId("curve-list").replaceChildren(...state.order.map((name) => state.figures.get(name).element));
+  }
+  const [low, high] = isClasses ? [0, 1] : verticalEnds(all);
+  const what = isClasses ? `Probability of ${model.classes[state.curves.of]}` : target();
   byId("curves-title").textContent = isClasses ? `${what} along each column` : "Along each column";
-  const mean = isClasses ? state.prediction?.probabilities[state.curves.of] : state.prediction?.mean;
-  const values = state.form.row();
-  list.replaceChildren(...shown.map(({ curve, column }) => {
+  const mean = isClasses ? prediction?.probabilities[state.curves.of] : prediction?.mean;
+  const values = form.row();
+  for (const { curve, column } of all) {
+    const figure = state.figures.get(column.name);
+    if (!figure) continue;
     const label = `${what} along ${column.name}: from ${num(Math.min(...curve.mean))} to ${num(Math.max(...curve.mean))}`;
-    const choose = (value) => { state.form.set(column.name, value); changed(); };
-    const drawing = curveChart(width, column, curve, { low: ends[0], high: ends[1], here: { value: values[column.name], mean }, choose, label });
-    return el("figure", {}, el("figcaption", { title: column.name }, column.name), drawing, tableOfCurve(curve, column.name));
-  }));
-  byId("more-curves").hidden = hidden === 0;
-  byId("more-curves").textContent = `Show ${hidden} more columns`;
+    const choose = (value) => { form.set(column.name, value); changed(); };
+    const width = Math.max(220, figure.element.clientWidth);
+    figure.show(curve, curveChart(width, column, curve, { low, high, here: { value: values[column.name], mean }, choose, label }));
+  }
+}
+
+/** A picture of a column, with its numbers for those who want them. */
+class Figure {
+  constructor(name) {
+    this.name = name;
+    this.drawing = el("div");
+    this.numbers = el("div", { class: "scroll" });
+    this.details = el("details", { ontoggle: () => this.fill() }, el("summary", {}, "Numbers"), this.numbers);
+    this.element = el("figure", {}, el("figcaption", { title: name }, name), this.drawing, this.details);
+  }
+
+  show(curve, drawing) {
+    this.curve = curve;
+    this.drawing.replaceChildren(drawing);
+    this.fill();
+  }
+
+  fill() {
+    if (!this.details.open) return;
+    const { x, mean, lower, upper } = this.curve;
+    const rows = x.map((value, i) => [typeof value === "number" ? num(value) : String(value), num(mean[i]), num(lower[i]), num(upper[i])]);
+    this.numbers.replaceChildren(plainTable([this.name, "mean", "lower", "upper"], rows, `Prediction along ${this.name}`));
+  }
 }
 
 /** The same ends for all pictures: all means, and as much of the bands as leaves the means visible. */
@@ -137,17 +166,6 @@ function verticalEnds(ranked) {
   const high = Math.max(...means, ...inside.map(([, upper]) => upper));
   const room = 0.04 * (high - low || 1);
   return [low - room, high + room];
-}
-
-/** The numbers of a picture, made when somebody wants them. */
-function tableOfCurve(curve, name) {
-  const details = el("details", {}, el("summary", {}, "Numbers"));
-  details.addEventListener("toggle", () => {
-    if (!details.open || details.children.length > 1) return;
-    const rows = curve.x.map((x, i) => [typeof x === "number" ? num(x) : String(x), num(curve.mean[i]), num(curve.lower[i]), num(curve.upper[i])]);
-    details.append(el("div", { class: "scroll" }, plainTable([name, "mean", "lower", "upper"], rows, `Prediction along ${name}`)));
-  });
-  return details;
 }
 
 /** What is in the address: model, level, target or class, and the values that are not typical. */
@@ -189,8 +207,7 @@ async function choose(name, link = {}) {
   state.model = await askJson(`/api/models/${encodeURIComponent(name)}`);
   const { model } = state;
   const isClasses = model.task === "classification";
-  state.of = null;
-  state.all = false;
+  Object.assign(state, { of: null, all: false, order: null });
   document.title = `${model.targets.join(", ")} · ${model.name}`;
   byId("title").textContent = model.targets.join(", ");
   const rows = model.rows ? ` from ${model.rows.toLocaleString("en")} rows` : "";
@@ -227,10 +244,10 @@ async function start() {
   const first = names.includes(link.model) ? link.model : names[0];
   byId("model").value = first;
   byId("model").addEventListener("change", () => choose(byId("model").value).catch(say));
-  byId("of").addEventListener("change", () => { state.of = byId("of").value === "" ? null : Number(byId("of").value); changed(); });
+  byId("of").addEventListener("change", () => { state.of = byId("of").value === "" ? null : Number(byId("of").value); state.order = null; changed(); });
   byId("level").addEventListener("change", changed);
   byId("reset").addEventListener("click", () => { state.form.reset(); changed(); });
-  byId("more-curves").addEventListener("click", () => { state.all = true; drawCurves(); });
+  byId("more-curves").addEventListener("click", () => { Object.assign(state, { all: true, order: null }); drawCurves(); });
   byId("share").addEventListener("click", share);
   window.addEventListener("hashchange", () => {
     const next = readLink();

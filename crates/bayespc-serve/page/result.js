@@ -16,6 +16,7 @@ export function shares(prediction) {
 function verdict(prediction) {
   const [, ignorance] = shares(prediction);
   if (prediction.ood_score > 2) return "Far from the training rows: do not rely on this.";
+  if (prediction.probabilities && prediction.ood_score <= 1 && Math.max(...prediction.probabilities) > 0.95) return "Nearly certain.";
   if (ignorance > 0.5) return "Mostly ignorance: more training rows like this one would help.";
   if (ignorance > 0.2) return "Noise and ignorance: more training rows like this one would help a little.";
   return "Mostly noise: more training rows would hardly help; better columns would.";

@@ -117,16 +117,16 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn of(value: Value) -> Result<Asked, Problem> {
+    fn of(value: &Value) -> Result<Asked, Problem> {
         Asked::of(value.as_object())
     }
 
     #[test]
     fn parameters_are_read_and_checked() {
         let asked =
-            of(json!({"level": 0.5, "quantiles": [0.1, 0.9], "unseen": "allow", "priority": 3})).unwrap();
+            of(&json!({"level": 0.5, "quantiles": [0.1, 0.9], "unseen": "allow", "priority": 3})).unwrap();
         assert_eq!((asked.level, asked.quantiles(), asked.unseen), (0.5, &[0.1, 0.9][..], true));
-        assert_eq!(of(json!({"quantiles": "0.1, 0.9"})).unwrap().quantiles, [0.1, 0.9]);
+        assert_eq!(of(&json!({"quantiles": "0.1, 0.9"})).unwrap().quantiles, [0.1, 0.9]);
         for (wrong, word) in [
             (json!({"level": 1.0}), "level"),
             (json!({"level": "high"}), "level"),
@@ -136,7 +136,7 @@ mod tests {
             (json!({"unseen": true}), "unseen"),
             (json!({"levle": 0.9}), "levle"),
         ] {
-            let problem = of(wrong.clone()).unwrap_err();
+            let problem = of(&wrong).unwrap_err();
             assert!(problem.message.contains(word), "{wrong}: {}", problem.message);
         }
     }

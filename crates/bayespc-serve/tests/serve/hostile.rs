@@ -123,7 +123,7 @@ async fn every_value_replaced_by_every_kind_of_value_is_answered() {
 fn collect(value: &Value, at: String, into: &mut Vec<String>) {
     match value {
         Value::Array(list) => {
-            list.iter().enumerate().for_each(|(i, inner)| collect(inner, format!("{at}/{i}"), into))
+            list.iter().enumerate().for_each(|(i, inner)| collect(inner, format!("{at}/{i}"), into));
         }
         Value::Object(map) => map.iter().for_each(|(key, inner)| collect(inner, format!("{at}/{key}"), into)),
         _ => {}
