@@ -1,6 +1,7 @@
 //! The M-step: Hebbian statistics into natural parameters. Learning never changes an activity.
 
 mod batch_statistics;
+mod curvature;
 mod finalise;
 mod free_energy;
 mod hebbian;
@@ -9,7 +10,8 @@ mod packed;
 mod schedule;
 
 pub use batch_statistics::BatchStatistics;
-pub(crate) use finalise::{CurvatureSums, WeightSums, add_lower, curvature_root};
+pub(crate) use curvature::{CurvatureSums, curvature_root};
+pub(crate) use finalise::{WeightSums, add_lower};
 pub use finalise::{finalise, hidden_curvature_of, settle_stream};
 pub use free_energy::{FreeEnergy, free_energy};
 pub use hebbian::Hebbian;

@@ -141,3 +141,56 @@ impl Model {
         Ok(Member::new(network.to_precision()?, &plan, feedback, steps, member.report.clone()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use faer::Mat;
+    use rand::RngExt;
+
+    use super::*;
+    use crate::base::random::stream;
+    use crate::metrics;
+
+    /// y = ±2 x₁ + x₂, whose sign changes in the middle of the stream.
+    fn turning(n: usize) -> (Mat<f64>, Mat<f64>) {
+        let mut rng = stream(9, 0);
+        let x = Mat::from_fn(2, n, |_, _| rng.random_range(-1.0..1.0));
+        let y = Mat::from_fn(1, n, |_, j| {
+            let sign = if 2 * j < n { 2.0 } else { -2.0 };
+            sign * x[(0, j)] + x[(1, j)] + 0.1 * rng.random_range(-1.0..1.0)
+        });
+        (x, y)
+    }
+
+    fn streamed(x: &Mat<f64>, y: &Mat<f64>, forget: Option<f64>) -> Model {
+        let mut settings = ModelSettings::fast();
+        settings.network.hidden_layer_sizes = vec![];
+        settings.training.forget = forget;
+        let chunk = |start: usize| Samples::new(x.subcols(start, 1000), y.subcols(start, 1000)).unwrap();
+        let mut model = Model::for_stream(&chunk(0), &settings).unwrap();
+        for start in (0..x.ncols()).step_by(1000) {
+            model.partial_fit(&chunk(start)).unwrap();
+        }
+        model
+    }
+
+    #[test]
+    fn a_stream_that_forgets_follows_what_has_changed_and_represents_so_many_rows() {
+        let (x, y) = turning(20_000);
+        let (kept, forgetful) = (streamed(&x, &y, None), streamed(&x, &y, Some(2000.0)));
+        let rmse = |model: &Model| {
+            let predicted = model.predict(x.subcols(19_000, 1000)).unwrap();
+            metrics::rmse(predicted.mean().as_ref(), y.subcols(19_000, 1000)).unwrap()
+        };
+        // 10,000 rows of the new kind: exp(−5) of the forgetful posterior are still of the old.
+        assert!(rmse(&forgetful) < 0.12, "{}", rmse(&forgetful));
+        assert!(rmse(&kept) > 2.0 * rmse(&forgetful), "{} {}", rmse(&kept), rmse(&forgetful));
+        // η₄ less the prior's counts the rows a posterior represents.
+        let rows = |model: &Model| {
+            let block = &model.members()[0].network().output().blocks()[0];
+            block.natural().count - block.prior().count
+        };
+        assert!((rows(&forgetful) - 2000.0).abs() < 20.0, "{}", rows(&forgetful));
+        assert!(rows(&kept) > 10_000.0, "{}", rows(&kept));
+    }
+}
