@@ -21,12 +21,15 @@ def begun(classes: int = 0, **rounds: object) -> bytes:
     return _core.rounds_begin(json.dumps(settings), json.dumps(every), classes)
 
 
-def made(cuts: list[int], x: np.ndarray = X, y: np.ndarray = Y, classes: int = 0, combine: bool = False) -> bytes:
+def made(
+    cuts: list[int], x: np.ndarray = X, y: np.ndarray = Y, classes: int = 0, combine: bool = False
+) -> bytes:
     model = begun(classes)
     while _core.rounds_next_pass(model) is not None:
         ends = [0, *cuts, len(x)]
         parts = [
-            _core.rounds_statistics(model, x[a:b], y[a:b], None, a) for a, b in zip(ends[:-1], ends[1:], strict=True)
+            _core.rounds_statistics(model, x[a:b], y[a:b], None, a)
+            for a, b in zip(ends[:-1], ends[1:], strict=True)
         ]
         parts.reverse()
         if combine:

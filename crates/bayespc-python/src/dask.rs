@@ -1,4 +1,4 @@
-//! A fit whose networks others train, as Python sees it.
+//! What Dask needs besides rounds: a fit whose networks others train, and parts with only the rows that rounds use.
 //!
 //! ```python
 //! model, wanted, _ = fit_step(x, y, classes, weights, settings, known, [])
@@ -7,7 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bayespc::model::rounds::{Rounds, ThinPart};
 use bayespc::model::{Model as Inner, ModelSettings, Networks, Step};
+use bayespc::{Result, Task};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -46,4 +48,48 @@ pub fn fit_step(
             (None, Vec::new(), made.collect())
         }
     })
+}
+
+/// The rows of a part that the next rounds use, each round's by itself; nothing where every round uses all rows.
+#[pyfunction]
+#[pyo3(signature = (model, x, y, weights, first_row, ahead))]
+pub fn rounds_thin(
+    py: Python<'_>,
+    model: &[u8],
+    x: InputArray<'_>,
+    y: TargetArray<'_>,
+    weights: Option<PyReadonlyArray1<'_, f64>>,
+    first_row: u64,
+    ahead: u64,
+) -> PyResult<Vec<Py<PyBytes>>> {
+    let labels = labels(&y)?;
+    let weights = weights.as_ref().map(values).transpose()?;
+    let rounds = run(py, || Rounds::from_bytes(model))?.map_err(raised)?;
+    let classes = match rounds.task() {
+        Some(Task::Classification { classes }) => classes,
+        _ => 0,
+    };
+    let inputs = inputs(&x)?;
+    let n_rows = inputs.n_samples() as u64;
+    let weightless = weights.is_some_and(|weights| weights.iter().all(|&weight| weight == 0.0));
+    let samples = match weightless {
+        true => None,
+        false => Some(samples(inputs, targets(&y, &labels, classes)?, weights)?),
+    };
+    let parts = run(py, || -> Result<Vec<Vec<u8>>> {
+        rounds.thin(samples.as_ref(), (first_row, n_rows), ahead)?.iter().map(ThinPart::to_bytes).collect()
+    })?;
+    Ok(parts.map_err(raised)?.iter().map(|bytes| PyBytes::new(py, bytes).unbind()).collect())
+}
+
+/// What the rows of a part say in the round that is due, for which they were taken by `rounds_thin`.
+#[pyfunction]
+pub fn rounds_statistics_of_thin<'py>(
+    py: Python<'py>,
+    model: &[u8],
+    part: &[u8],
+) -> PyResult<Bound<'py, PyBytes>> {
+    let bytes =
+        run(py, || Rounds::from_bytes(model)?.statistics_of_thin(&ThinPart::from_bytes(part)?)?.to_bytes())?;
+    Ok(PyBytes::new(py, &bytes.map_err(raised)?))
 }

@@ -26,7 +26,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::dask::fit_step;
+    use super::dask::{fit_step, rounds_statistics_of_thin, rounds_thin};
     #[pymodule_export]
     use super::datasets::{aleatoric, epistemic, standard_splits, two_moons, uci, uci_names};
     #[pymodule_export]

@@ -9,7 +9,7 @@ Examples
 >>> import dask.array as da
 >>> from dask.distributed import Client
 >>> from bayespc.dask import DaskBPCRegressor
->>> client = Client(n_workers=1, processes=False, dashboard_address=None)
+>>> client = Client(n_workers=1, processes=False, dashboard_address=":0")
 >>> X = da.random.default_rng(0).normal(size=(600, 3), chunks=(200, 3))
 >>> y = X[:, 0] - X[:, 1]
 >>> model = DaskBPCRegressor((), prior_var=1.0, search=False, random_state=0).fit(X, y)

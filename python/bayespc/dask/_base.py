@@ -44,6 +44,7 @@ class DaskEstimator(BPCEstimator):
     """Base of `DaskBPCRegressor` and `DaskBPCClassifier`."""
 
     client: Any
+    passes_: list[dict[str, Any]]
 
     def _local_class(self) -> type[Local]:
         raise NotImplementedError

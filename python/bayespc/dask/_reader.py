@@ -13,7 +13,7 @@ from .._classifier import BPCClassifier
 from .._regressor import _two_dimensional
 from .._validation import checked_classification, checked_regression
 from ._parts import Part
-from ._rows import known_rows
+from ._rows import known_rows, weightless
 from ._tasks import Refused, compute, grouped, share_processors, shared, submit
 from ._whole import workers_of
 
@@ -57,6 +57,8 @@ class Reader:
         self.is_long = sum(table.rows) > used
         self.kept: list[Any] = []
         """Rows of the rounds that come, a future for each group."""
+        self.has_read = False
+        """Whether the last pass has read the parts."""
         self.turn: int = 0
         self.ahead: int = 0
         """Place of the next round among those whose rows are kept, and their number."""
@@ -64,7 +66,8 @@ class Reader:
     async def statistics(self, model: bytes, rounds_left: int) -> bytes:
         """Return what all parts say in the pass that is due; no rounds are left where it is no round."""
         node = shared(model)
-        if self.turn == self.ahead:
+        self.has_read = self.turn == self.ahead
+        if self.has_read:
             self.kept, self.turn, self.ahead = [], 0, 1
             if rounds_left and self.is_long:
                 self.ahead = await self._rounds_at_once(rounds_left)
@@ -152,8 +155,8 @@ def matrices(local: Any, X: Any, y: Any, weights: Any) -> tuple[Any, Any, Any]:
     rows = known_rows(X, y, weights)
     if rows is None:
         raise ValueError("there were rows before, and now there are none")
-    weighted = weights is not None
-    X, y, weights = rows
+    weighted, none = weights is not None, weightless(rows[2])
+    X, y, weights = rows[0], rows[1], None if none else rows[2]
     if isinstance(local, BPCClassifier):
         X, y, weights = checked_classification(local, X, y, weights, reset=False)
         weighted |= local.class_weight is not None
@@ -164,6 +167,8 @@ def matrices(local: Any, X: Any, y: Any, weights: Any) -> tuple[Any, Any, Any]:
     if weighted and weights is None:
         # That all weights of a part are one says nothing of the others.
         weights = np.ones(len(X))
+    if none:
+        weights = np.zeros(len(X))
     return X, target, weights
 
 

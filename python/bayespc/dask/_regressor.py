@@ -28,6 +28,12 @@ class DaskBPCRegressor(DaskEstimator, BPCRegressor):
         Connection to the cluster; None is the current one. With an asynchronous client, `fit`, `partial_fit`
         and `score` are awaited. It is not pickled.
 
+    Attributes
+    ----------
+    passes_ : list of dict
+        What every pass of a fit in rounds took: pass, seconds, whether it reads the parts, and the bytes of
+        its statistics and of the model. Other attributes are those of the local estimator.
+
     See Also
     --------
     bayespc.BPCRegressor : The same for what is in memory, with all parameters and attributes.

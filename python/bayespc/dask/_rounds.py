@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from typing import Any
 
 from .. import _core
@@ -46,19 +47,31 @@ async def fit_rounds(
     if model is None:
         model = _core.rounds_begin(json.dumps(settings), json.dumps(rounds), local._n_classes())
     reader, done = Reader(client, local, table, rounds["batch_rows"] * settings["members"]), 0
+    passes: list[dict[str, Any]] = []
     while (due := _core.rounds_next_pass(model)) is not None:
         told: dict[str, Any] = json.loads(due)
         if progress is not None:
             progress(*_stage(told), None, None)
+        begun = time.perf_counter()
         left = told["of"] - told["index"] + 1 if told["pass"] == "round" else 0
         found = await reader.statistics(model, left)
         # In another thread: the client's own has to answer the scheduler meanwhile.
         model = await asyncio.to_thread(_core.rounds_absorb, model, [found])
         done += 1
+        passes.append(
+            {
+                "pass": told["pass"],
+                "seconds": time.perf_counter() - begun,
+                "reads": reader.has_read,
+                "statistics_bytes": len(found),
+                "model_bytes": len(model),
+            }
+        )
         if checkpoint is not None:
             model = checkpoint.keep(model, local, fit, done)
     local.model_ = _core.Model.from_bytes(model)
     local._read_reports()
+    local.passes_ = passes
     return local
 
 

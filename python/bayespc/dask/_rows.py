@@ -25,6 +25,11 @@ def known_rows(X: Any, y: Any, weights: Any) -> tuple[Any, Any, Any] | None:
     return with_targets(dense(X), y, weights)
 
 
+def weightless(weights: Any) -> bool:
+    """Return whether all weights of a part are 0: that is allowed, though not of all parts."""
+    return weights is not None and not bool(np.asarray(weights).any())
+
+
 def length(values: Any) -> int:
     """Return the number of rows."""
     if hasattr(values, "num_rows"):

@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, check_array
 
 from .._frames import Coded, Column, is_frame
 from .._tables import _select, numeric_targets
-from ._rows import columns_in, first_hole, holes, known_rows, length
+from ._rows import columns_in, first_hole, holes, known_rows, length, weightless
 
 _KINDS = {"f": "numbers", "i": "times", "b": "booleans"}
 _NOTHING = "nothing"
@@ -74,7 +74,8 @@ def look(X: Any, y: Any, weights: Any, _: Any, classes: bool, columns: Any, miss
                     f"column {column.name!r} has a missing cell, in row {hole + 1} (counted from 1)"
                 )
     if weights is not None:
-        _check_sample_weight(weights, np.empty((n_rows, 1)), ensure_non_negative=True)
+        if not weightless(weights):
+            _check_sample_weight(weights, np.empty((n_rows, 1)), ensure_non_negative=True)
     shape, labels, counts = _targets(y, classes)
     return Seen(
         n_rows,

@@ -23,6 +23,7 @@ mod part;
 mod plan;
 mod rows;
 mod table;
+mod thin;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -31,6 +32,7 @@ use rayon::prelude::*;
 
 pub use part::PartStatistics;
 pub use plan::{Pass, RoundSettings};
+pub use thin::ThinPart;
 
 use self::learn::Gatherer;
 use self::part::{Chunks, Edge, cut};

@@ -11,6 +11,8 @@
 //! Rows are drawn by their number in the table, without a shuffle: in every sweep over the table each row falls in one of
 //! its rounds. A share of the rows is held out of each network, other ones of each.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::base::check::{at_least_one, positive};
@@ -178,14 +180,19 @@ impl Plan {
         Some((place / share) as usize).filter(|&member| member < self.members)
     }
 
+    /// Those of these rounds, counted from 0, in which a row falls for a network with this seed.
+    pub fn rounds_of(&self, seed: u64, row: u64, rounds: Range<u64>) -> impl Iterator<Item = u64> {
+        let n = self.rounds_of_a_sweep();
+        let round = move |sweep: u64| sweep * n + of_row(seed, SWEEP + sweep, row) % n;
+        (rounds.start / n..rounds.end.div_ceil(n)).map(round).filter(move |round| rounds.contains(round))
+    }
+
     /// Whether a row is used in this pass by the network `member` with this seed.
     pub fn uses(&self, member: usize, seed: u64, row: u64) -> bool {
         if self.held_out_of(row) == Some(member) {
             return false;
         }
         let Pass::Round { index, .. } = self.pass else { return true };
-        let rounds = self.rounds_of_a_sweep();
-        let (sweep, place) = ((index - 1) / rounds, (index - 1) % rounds);
-        rounds == 1 || of_row(seed, SWEEP + sweep, row) % rounds == place
+        self.rounds_of_a_sweep() == 1 || self.rounds_of(seed, row, index - 1..index).next().is_some()
     }
 }
