@@ -77,6 +77,9 @@ class Model:
     def predict(
         self, x: _Samples, method: str | None = None, draws: int = 20, seed: int | None = None
     ) -> Predictive: ...
+    def unlike(
+        self, x: _Samples, method: str | None = None, draws: int = 20, seed: int | None = None
+    ) -> list[float]: ...
     def probabilities(
         self, x: _Samples, method: str | None = None, draws: int = 20, seed: int | None = None
     ) -> _F64: ...

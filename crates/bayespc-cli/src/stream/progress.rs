@@ -7,7 +7,7 @@ use bayespc::model::{Model, ModelSettings};
 
 use super::Pass;
 use super::checkpoint::{self, State};
-use crate::fit::{DATA_NOTE, ENCODING_NOTE, REFERENCE_NOTE};
+use crate::fit::{DATA_NOTE, ENCODING_NOTE};
 use crate::input::{Part, Problem};
 use crate::scores::{Predictions, Scores};
 
@@ -39,8 +39,6 @@ impl<'a> Progress<'a> {
         if let (None, Some(from)) = (&model, from) {
             let mut first = from.model.clone();
             first.notes_mut().insert(DATA_NOTE.to_owned(), problem.source.name.clone());
-            // What the rows so far look like is not what all of them will.
-            first.notes_mut().remove(REFERENCE_NOTE);
             model = Some(first);
         }
         Ok(Self { model, state, new_rows: 0, before, since_checkpoint: 0, problem, settings, pass })

@@ -52,6 +52,7 @@ impl Model {
             warnings: Vec::new(),
             interrupted: false,
             n_seen: 0.0,
+            reference: None,
             notes: BTreeMap::new(),
         })
     }
@@ -80,6 +81,8 @@ impl Model {
             Precision::F32 => next.streamed::<f32>(samples, n_seen)?,
         };
         next.n_seen = n_seen;
+        // What the samples so far looked like is not what all of them do.
+        next.reference = None;
         *self = next;
         Ok(())
     }

@@ -365,6 +365,7 @@ impl Rounds {
             warnings: Vec::new(),
             interrupted: false,
             n_seen: 0.0,
+            reference: None,
             notes: self.notes.clone(),
         })
     }
