@@ -16,7 +16,6 @@ use crate::problem::Problem;
 
 /// Notes of a model file, as `bayespc fit` and the Python package write them.
 const ENCODING: &str = "encoding";
-const REFERENCE: &str = "reference";
 const DATA: &str = "data";
 const PYTHON: &str = "python";
 
