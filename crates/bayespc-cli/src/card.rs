@@ -62,10 +62,11 @@ fn data(model: &Model, encoding: Option<&Encoding>) -> String {
     if columns.is_empty() {
         return text;
     }
-    text += "| column | taken for | inputs |\n|---|---|---|\n";
+    text += "| column | taken for | values | missing | inputs |\n|---|---|---|---|---|\n";
     for column in columns.iter().take(LISTED) {
-        let ColumnSummary { name, understood, inputs, .. } = column;
-        let _ = writeln!(text, "| {} | {} | {inputs} |", escaped(name), escaped(&understood.to_string()));
+        let ColumnSummary { name, understood, values, missing, inputs, .. } = column;
+        let (name, understood, values) = (escaped(name), escaped(&understood.to_string()), escaped(values));
+        let _ = writeln!(text, "| {name} | {understood} | {values} | {missing} | {inputs} |");
     }
     if columns.len() > LISTED {
         let _ = writeln!(text, "\nand {} more", columns.len() - LISTED);

@@ -92,7 +92,7 @@ fn a_card_says_what_a_model_is_how_good_and_where_it_ends() {
         "# Model card: m",
         "predicts `rent`",
         "`flats`",
-        "| city | category | 3 |",
+        "| city | category |",
         "## How good it is",
         "root mean squared error",
         "±",

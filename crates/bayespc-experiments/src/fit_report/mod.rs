@@ -12,7 +12,7 @@ mod why;
 use bayespc::metrics;
 use bayespc::model::Model;
 use bayespc::prediction::Predictive;
-use bayespc_data::Encoding;
+use bayespc_data::{ColumnSummary, Encoding};
 use faer::MatRef;
 
 use self::advice::{Facts, sentences};
@@ -185,7 +185,12 @@ impl FitReport<'_> {
             return None;
         }
         let rows = columns.iter().take(LISTED).map(|column| {
-            vec![column.name.clone(), column.understood.to_string(), column.inputs.to_string()]
+            let ColumnSummary { name, understood, values, missing, inputs, remark } = column;
+            let counts = [missing, inputs].map(ToString::to_string);
+            let mut cells = vec![name.clone(), understood.to_string(), values.clone()];
+            cells.extend(counts);
+            cells.push(remark.clone());
+            cells
         });
         let more = match columns.len().saturating_sub(LISTED) {
             0 => String::new(),
@@ -193,7 +198,7 @@ impl FitReport<'_> {
         };
         let table = Block::Table {
             caption: format!("What each column was taken for, and how many inputs it became.{more}"),
-            header: ["column", "taken for", "inputs"].map(str::to_owned).to_vec(),
+            header: ["column", "taken for", "values", "missing", "inputs", ""].map(str::to_owned).to_vec(),
             rows: rows.collect(),
             highlight: Vec::new(),
         };

@@ -37,16 +37,16 @@ pub(super) fn spread(n: usize, most: usize) -> Vec<usize> {
 }
 
 /// A number with so many significant digits, with a minus that is as long as a plus.
-pub(super) fn number(value: f64, digits: usize) -> String {
+pub(super) fn number(value: f64, digits: u8) -> String {
     if !value.is_finite() {
         return "–".to_owned();
     }
     let magnitude = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
     let text = if (-4..7).contains(&magnitude) {
-        let decimals = (digits as i32 - 1 - magnitude).max(0) as usize;
+        let decimals = (i32::from(digits) - 1 - magnitude).max(0) as usize;
         format!("{value:.decimals$}")
     } else {
-        format!("{value:.*e}", digits.saturating_sub(1))
+        format!("{value:.*e}", usize::from(digits.saturating_sub(1)))
     };
     text.replace('-', "−")
 }

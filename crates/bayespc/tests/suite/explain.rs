@@ -13,7 +13,7 @@ use rand_distr::{Distribution, StandardNormal};
 /// y = x₀ + sin 2x₁, with noise that grows with x₂; column 3 says nothing.
 fn table(n: usize, seed: u64) -> (Mat<f64>, Mat<f64>) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let x: Mat<f64> = Mat::from_fn(4, n, |i, _| 10.0_f64.powi(i as i32) * rng.random_range(-2.0..2.0));
+    let x: Mat<f64> = Mat::from_fn(4, n, |i, _| [1.0, 10.0, 100.0, 1000.0][i] * rng.random_range(-2.0..2.0));
     let y = Mat::from_fn(1, n, |_, j| {
         let draw: f64 = StandardNormal.sample(&mut rng);
         20.0 + 5.0 * (x[(0, j)] + (0.2 * x[(1, j)]).sin() + 0.2 * (0.005 * x[(2, j)]).exp() * draw)
