@@ -47,6 +47,9 @@ wheel: ## dist/*.whl, tried in a fresh environment
 	.venv/bin/maturin build --profile dist --quiet --interpreter .venv/bin/python --out dist
 	sh scripts/check_wheel.sh dist/bayespc-*.whl
 
+docs: ## the documentation site, in site/; links are checked
+	sh scripts/docs.sh
+
 figures: ## every figure and table of the paper; hours without QUICK=1
 	cargo run --release -p bayespc-cli -- reproduce all --out $(OUT) $(if $(QUICK),--quick)
 
@@ -69,5 +72,5 @@ peers-tables: peers-env ## other programs on the benchmark's splits and on gaps,
 	@echo "records: $(OUT)/benchmark-peers.csv and gaps-peers.csv; bayespc reproduce benchmark|gaps --out $(OUT) shows them beside ours"
 
 clean:
-	rm -rf $(OUT) dist .venv .venv-peers
+	rm -rf $(OUT) dist site .venv .venv-peers .venv-docs
 	cargo clean

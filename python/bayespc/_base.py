@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,12 +16,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
+from ._arrow import ROWS, Names, slices
 from ._progress import ProgressBar
 from ._settings import METHODS, choice, integer, left_open, model_settings
 from ._tables import ColumnList, Prepared, summary, target_names
 from ._validation import Array, ArrayLike, Samples, checked_samples, seed_of
 
 Targets = npt.NDArray[np.float64] | npt.NDArray[np.int64]
+
+Ready = tuple[Samples, Targets, Array | None, str]
+"""What the core is fitted to: samples, targets, weights and settings."""
 
 FAR = 20.0
 """Mean distance of a feature from its first data, in their deviations, beyond which its scale has changed."""
@@ -101,6 +106,10 @@ class BPCEstimator(BaseEstimator):
     def _is_fitted(self) -> bool:
         return hasattr(self, "model_")
 
+    def _ready(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Ready:
+        """Return what the core is to be fitted to; the estimator then knows its columns and classes."""
+        raise NotImplementedError
+
     def _fit_model(self, X: Samples, target: Targets, weights: Array | None, settings: str) -> Self:
         """Fit the core's model, from the start or, on a warm start, from the last one."""
         previous = self.model_ if self.warm_start and self._is_fitted() else None
@@ -110,17 +119,21 @@ class BPCEstimator(BaseEstimator):
                 self.model_ = _core.Model.fit(X, target, classes, weights, settings, bar, previous)
         else:
             self.model_ = _core.Model.fit(X, target, classes, weights, settings, None, previous)
+        return self._after_fit()
+
+    def _after_fit(self) -> Self:
+        """Read what the model says of its fit, and warn of what a user should know."""
         self._read_reports()
         for warning in self.model_.warnings:
-            warnings.warn(warning, stacklevel=3)
+            warnings.warn(warning, stacklevel=4)
         if self.model_.interrupted:
             kept = f"{self.model_.n_members} of {self.n_members} networks are kept"
-            warnings.warn(f"Training interrupted: {kept}.", stacklevel=3)
+            warnings.warn(f"Training interrupted: {kept}.", stacklevel=4)
         elif self.early_stopping and self.n_iter_ == self.max_iter:
             warnings.warn(
                 f"Maximum iterations ({self.max_iter}) reached and the held-out density was still improving.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return self
 
@@ -145,6 +158,26 @@ class BPCEstimator(BaseEstimator):
         if n_iter == 0:
             self._read_reports()
         self.n_iter_ = n_iter + 1
+        return self
+
+    def _partial_fit_slices(self, learn: Callable[..., Self], X: ArrayLike, y: Names, weights: Any) -> Self:
+        """Learn from a stream that brings its targets along; an error leaves everything as it was."""
+        before, n = dict(vars(self)), 0
+        try:
+            for part, targets, its_weights in slices(X, y, weights):
+                first = not self._is_fitted()
+                learn(part, targets, sample_weight=its_weights)
+                if first:
+                    self._y_names = [y] if isinstance(y, str) else list(y)
+                n += 1
+        except (TypeError, ValueError) as error:
+            vars(self).clear()
+            vars(self).update(before)
+            if n == 0:
+                raise
+            raise type(error)(f"rows {n * ROWS + 1} and on: {error}") from error
+        if n == 0:
+            raise ValueError("X has no rows: Found array with 0 sample(s) while a minimum of 1 is required")
         return self
 
     def _warn_of_another_scale(self, X: Samples) -> None:
@@ -282,20 +315,28 @@ class BPCEstimator(BaseEstimator):
         bayespc.load : Read it back.
         """
         self._check_fitted()
+        model = self.model_.with_notes(self._file_notes())
+        written_whole(Path(path), model.with_method(self._method(), self._draws()).to_bytes())
+
+    def _file_notes(self) -> dict[str, str]:
+        """Return the notes of the model file."""
         notes = dict(self.model_.notes)
         notes["python"] = json.dumps(self._notes(), default=_plain)
         notes.setdefault("encoding", self._encoding_text())
-        bytes_ = self.model_.with_notes(notes).with_method(self._method(), self._draws()).to_bytes()
-        target = Path(path)
-        draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        try:
-            with draft.open("wb") as file:
-                file.write(bytes_)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(target)
-        finally:
-            draft.unlink(missing_ok=True)
+        return notes
+
+
+def written_whole(target: Path, content: bytes) -> None:
+    """Write a file that appears whole or not at all: beside its place, then renamed."""
+    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        with draft.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _mean_curve(curves: list[list[float]]) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -13,7 +14,8 @@ from sklearn.utils.multiclass import (
 )
 
 from . import _core
-from ._base import BPCEstimator
+from ._arrow import apart, has_own_targets
+from ._base import BPCEstimator, Ready
 from ._distribution import Decomposition, PredictiveDistribution
 from ._explain import Explanation, class_number, explained
 from ._validation import Array, ArrayLike, checked_classification, labels_of
@@ -212,18 +214,24 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,)
-            Labels, of any type that sorts.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight 2 counts a sample twice, weight 0 leaves it out.
+            Samples. A frame is anything with named columns: of pandas, polars or pyarrow, or an Arrow stream.
+        y : array-like of shape (n_samples,) or str
+            Labels, of any type that sorts, or the name of their column in X.
+        sample_weight : array-like of shape (n_samples,) or str, default=None
+            Weight 2 counts a sample twice, weight 0 leaves it out. A text names a column of X.
 
         Returns
         -------
         self : BPCClassifier
         """
+        return self._fit_model(*self._ready(X, y, sample_weight))
+
+    def _ready(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Ready:
         settings = self._settings()
         continued = self.warm_start and self._is_fitted()
+        name = y if has_own_targets(X, y, several=False) else None
+        if name is not None:
+            X, y, sample_weight = apart(X, name, sample_weight)
         X, y, weights = checked_classification(self, X, y, sample_weight, reset=not continued)
         classes = labels_of(y)
         if continued and not np.array_equal(classes, self.classes_):
@@ -232,7 +240,9 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
                 f"call to fit. Previously got {self.classes_}, `y` has {classes}"
             )
         self.classes_ = classes
-        return self._fit_model(X, self._encoded(y), self._weighted(y, weights), settings)
+        if name is not None and not continued:
+            self._y_names = [name]
+        return X, self._encoded(y), self._weighted(y, weights), settings
 
     def partial_fit(
         self,
@@ -250,21 +260,26 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         with a warning; and with `calibration` other than "none" this is a ValueError. A model that `fit` has
         chosen goes on as it is. Inputs far from the first ones are warned of, once.
 
+        Where y names a column of X, X is read in slices of 65 536 rows, and each is learned as by a call of
+        its own: an Arrow stream may be longer than memory, and its batches do not matter.
+
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,)
-            Labels.
+            Samples. A frame is anything with named columns: of pandas, polars or pyarrow, or an Arrow stream.
+        y : array-like of shape (n_samples,) or str
+            Labels, or the name of their column in X.
         classes : array-like of shape (n_classes,), default=None
             All labels that will ever come; required in the first call.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples.
+        sample_weight : array-like of shape (n_samples,) or str, default=None
+            Weights of the samples. A text names a column of X.
 
         Returns
         -------
         self : BPCClassifier
         """
+        if has_own_targets(X, y, several=False):
+            return self._partial_fit_slices(partial(self.partial_fit, classes=classes), X, y, sample_weight)
         first = not self._is_fitted()
         X, y, weights = checked_classification(self, X, y, sample_weight, reset=first)
         _check_partial_fit_first_call(self, classes)
@@ -405,8 +420,9 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         values, vectors = np.linalg.eigh(epistemic)
         root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
         rng = np.random.default_rng(0)
-        noise = rng.standard_normal((int(self.n_draws), *mean.shape))
-        codes = mean + np.einsum("nkj,cnj->cnk", root, noise)
+        # The same draws for all samples: what is said of one does not depend on the others.
+        noise = rng.standard_normal((int(self.n_draws), mean.shape[1]))
+        codes = mean + np.einsum("nkj,cj->cnk", root, noise)
         logits = np.einsum("nkj,cnj->cnk", precision, codes)
         logits -= 0.5 * np.diagonal(precision, axis1=1, axis2=2)
         logits = (logits - logits.max(axis=2, keepdims=True)) / self.model_.temperature

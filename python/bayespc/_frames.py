@@ -20,7 +20,20 @@ NO_TIME = np.iinfo(np.int64).min
 DAY = 86_400e6
 """Microseconds of a day."""
 
-Cells = npt.NDArray[Any] | list[str | None] | str
+
+class Coded:
+    """Texts by a dictionary: Python need not make a string of every cell."""
+
+    def __init__(self, codes: npt.NDArray[np.int32], values: list[str | None]) -> None:
+        self.codes = codes
+        """Place of each cell's text; −1 is missing."""
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+Cells = npt.NDArray[Any] | list[str | None] | Coded | str
 """float64, int8 (−1 is missing), int64 microseconds, texts, or the name of a type that cannot be used."""
 
 
@@ -42,26 +55,36 @@ def is_frame(X: Any) -> bool:
     """Return whether X has named columns of its own kinds."""
     if isinstance(X, (np.ndarray, list, tuple)) or hasattr(X, "toarray"):
         return False
-    if hasattr(X, "__dataframe__"):
+    if hasattr(X, "__dataframe__") or hasattr(X, "collect_schema"):
         return True
-    # A single column has the stream too, but a type of its own.
-    return hasattr(X, "__arrow_c_stream__") and not (hasattr(X, "dtype") or hasattr(X, "type"))
+    # A single column has the stream too, but a type of its own; a relation of DuckDB has both.
+    single = hasattr(X, "dtype") or (hasattr(X, "type") and not hasattr(X, "columns"))
+    return hasattr(X, "__arrow_c_stream__") and not single
+
+
+def whole(frame: Any) -> Any:
+    """Return a frame of pandas, polars or pyarrow that can be read more than once."""
+    match type(frame).__module__.split(".")[0]:
+        case "pandas":
+            return frame
+        case "polars":
+            return frame.collect() if hasattr(frame, "collect") else frame
+        case "pyarrow":
+            return frame.read_all() if hasattr(frame, "read_all") else frame
+        case _:
+            return _adopted(frame)
 
 
 def columns_of(frame: Any) -> list[Column]:
     """Return the columns of any frame."""
+    frame = whole(frame)
     match type(frame).__module__.split(".")[0]:
         case "pandas":
             return [_of_pandas(str(name), frame.iloc[:, i]) for i, name in enumerate(frame.columns)]
         case "polars":
-            frame = frame.collect() if hasattr(frame, "collect") else frame
             return [_of_polars(series) for series in frame.get_columns()]
-        case "pyarrow":
-            frame = frame.read_all() if hasattr(frame, "read_all") else frame
-            names = frame.schema.names
-            return [_of_arrow(name, frame.column(i)) for i, name in enumerate(names)]
         case _:
-            return columns_of(_adopted(frame))
+            return [_of_arrow(name, frame.column(i)) for i, name in enumerate(frame.schema.names)]
 
 
 def has_text_names(frame: Any) -> bool:
@@ -105,7 +128,7 @@ def _of_pandas(name: str, series: Any) -> Column:
     if isinstance(dtype, pandas.CategoricalDtype):
         values = series.astype(dtype.categories.dtype) if not series.isna().any() else series.astype(object)
         return _of_pandas(name, values)._replace(category=True)
-    if isinstance(dtype, pandas.ArrowDtype):
+    if isinstance(dtype, pandas.ArrowDtype) or str(getattr(dtype, "storage", "")).startswith("pyarrow"):
         return _of_arrow(name, series.array.__arrow_array__())
     if pandas.api.types.is_bool_dtype(dtype):
         return Column(name, _bits(series.to_numpy(dtype=object, na_value=None).tolist()))
@@ -163,7 +186,9 @@ def _of_arrow(name: str, column: Any) -> Column:
     kinds: Any = import_module("pyarrow.types")
     kind = column.type
     if kinds.is_dictionary(kind):
-        return _of_arrow(name, column.cast(kind.value_type))._replace(category=True)
+        texts = _is_text(kinds, kind.value_type)
+        cells = _coded(column) if texts else _of_arrow(name, column.cast(kind.value_type)).cells
+        return Column(name, cells, category=True)
     if kinds.is_boolean(kind):
         return Column(name, _bits(column.to_pylist()))
     if kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind):
@@ -179,11 +204,26 @@ def _of_arrow(name: str, column: Any) -> Column:
     if kinds.is_duration(kind):
         micros = column.cast(arrow.duration("us"), safe=False).cast(arrow.int64()).cast(arrow.float64())
         return Column(name, _numbers(micros.fill_null(np.nan).to_numpy() / DAY))
-    if kinds.is_string(kind) or kinds.is_large_string(kind) or str(kind) == "string_view":
-        return Column(name, column.to_pylist())
+    if _is_text(kinds, kind):
+        return Column(name, _coded(column.cast(arrow.large_string()).dictionary_encode()))
     if kinds.is_null(kind):
         return Column(name, np.full(len(column), np.nan))
     return Column(name, str(kind))
+
+
+def _is_text(kinds: Any, kind: Any) -> bool:
+    return kinds.is_string(kind) or kinds.is_large_string(kind) or str(kind) == "string_view"
+
+
+def _coded(column: Any) -> Coded:
+    """Return a column of dictionaries, one for each of its chunks, as one."""
+    chunked = hasattr(column, "num_chunks")
+    array = column.unify_dictionaries().combine_chunks() if chunked else column
+    if hasattr(array, "num_chunks"):
+        # Without a chunk there is nothing to combine.
+        return Coded(np.empty(0, dtype=np.int32), [])
+    codes = array.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return Coded(np.ascontiguousarray(codes, dtype=np.int32), array.dictionary.to_pylist())
 
 
 def _of_objects(name: str, cells: list[Any]) -> Column:

@@ -335,11 +335,15 @@ def _activated(graph: Graph, activation: str, z: str) -> tuple[str, str]:
 
 
 def _spread(graph: Graph, spread: dict[str, float], noise: Any, doubt: str) -> tuple[str, str]:
-    """Return noise and doubt as rows that networks had not seen ask for."""
-    aleatoric = graph.add(graph.mul(noise, spread["aleatoric"]), spread["floor"])
-    near = graph.mul(graph.op("Min", doubt, spread["near"]), spread["epistemic"])
-    far = graph.mul(graph.op("Max", graph.sub(doubt, spread["near"]), 0.0), spread["far"])
-    return aleatoric, graph.add(near, far)
+    """Return noise and doubt as rows that networks had not seen ask for: `parts` of the core's spread."""
+    near = graph.op("Min", doubt, spread["near"])
+    known = graph.add(graph.mul(noise, spread["aleatoric"]), spread["floor"])
+    known = graph.add(known, graph.mul(near, spread["epistemic"]))
+    # Where both are 0 the doubt is, whatever the factor.
+    sum_of_both = graph.op("Max", graph.add(near, noise), float(np.finfo(np.float64).tiny))
+    own = graph.mul(near, graph.op("Min", graph.div(known, sum_of_both), spread["epistemic"]))
+    far = graph.mul(graph.sub(doubt, near), spread["far"])
+    return graph.sub(known, own), graph.add(own, far)
 
 
 def _inverse(graph: Graph, matrices: str, k: int) -> str:

@@ -7,7 +7,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from ._base import BPCEstimator
+from ._arrow import apart, has_own_targets
+from ._base import BPCEstimator, Ready
 from ._distribution import Decomposition, PredictiveDistribution
 from ._explain import Explanation, explained
 from ._settings import integer
@@ -206,21 +207,30 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight 2 counts a sample twice, weight 0 leaves it out.
+            Samples. A frame is anything with named columns: of pandas, polars or pyarrow, or an Arrow stream.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), str or list of str
+            Targets, or the names of their columns in X.
+        sample_weight : array-like of shape (n_samples,) or str, default=None
+            Weight 2 counts a sample twice, weight 0 leaves it out. A text names a column of X.
 
         Returns
         -------
         self : BPCRegressor
         """
+        return self._fit_model(*self._ready(X, y, sample_weight))
+
+    def _ready(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Ready:
         settings = self._settings()
         continued = self.warm_start and self._is_fitted()
+        names = y
+        named = has_own_targets(X, y, several=True)
+        if named:
+            X, y, sample_weight = apart(X, y, sample_weight)
         X, target, weights = checked_regression(self, X, y, sample_weight, reset=not continued)
         self.y_ndim_ = target.ndim
-        return self._fit_model(X, _two_dimensional(target), weights, settings)
+        if named and not continued:
+            self._y_names = [names] if isinstance(names, str) else names
+        return X, _two_dimensional(target), weights, settings
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from more data of a stream, in one pass.
@@ -232,19 +242,24 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         with a warning; and with `calibration` other than "none" this is a ValueError. A model that `fit` has
         chosen goes on as it is. Inputs far from the first ones are warned of, once.
 
+        Where y names columns of X, X is read in slices of 65 536 rows, and each is learned as by a call of
+        its own: an Arrow stream may be longer than memory, and its batches do not matter.
+
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples.
+            Samples. A frame is anything with named columns: of pandas, polars or pyarrow, or an Arrow stream.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), str or list of str
+            Targets, or the names of their columns in X.
+        sample_weight : array-like of shape (n_samples,) or str, default=None
+            Weights of the samples. A text names a column of X.
 
         Returns
         -------
         self : BPCRegressor
         """
+        if has_own_targets(X, y, several=True):
+            return self._partial_fit_slices(self.partial_fit, X, y, sample_weight)
         first = not self._is_fitted()
         X, target, weights = checked_regression(self, X, y, sample_weight, reset=first)
         if first:

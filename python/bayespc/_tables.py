@@ -18,7 +18,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_array, check_consistent_length
 
 from . import _core
-from ._frames import Column, columns_of, columns_of_array, has_text_names, is_frame
+from ._frames import Cells, Coded, Column, columns_of, columns_of_array, has_text_names, is_frame, whole
 from ._settings import choice
 
 MISSING = ("encode", "error", "drop")
@@ -83,7 +83,7 @@ def prepared(estimator: Any, X: Any, y: Any, sample_weight: Any, reset: bool) ->
 
 def inputs(estimator: Any, X: Any) -> Any:
     """Return the inputs of samples to predict, or X itself if scikit-learn's checks are all it needs."""
-    X = dense(X)
+    X = whole(X) if is_frame(X) else dense(X)
     table, encoding = _later(estimator, X)
     if encoding is None:
         return X if table is None else Inputs(table)
@@ -100,6 +100,8 @@ class Inputs(NamedTuple):
 
 def with_targets(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
     """Return the rows whose targets, in a frame's own column, are not missing."""
+    # A stream can be read once only.
+    X = whole(X) if is_frame(X) else X
     missing = _missing_targets(y)
     if missing is None or not missing.any() or missing.all() or _n_rows(X) != len(missing):
         return X, y, sample_weight
@@ -312,7 +314,15 @@ def _select(values: Any, rows: Rows) -> Any:
 
 
 def _pairs(columns: list[Column]) -> list[tuple[str, Any]]:
-    return [(column.name, column.cells) for column in columns]
+    return [(column.name, _crossing(column.cells)) for column in columns]
+
+
+def _crossing(cells: Cells) -> Any:
+    """Return cells as the compiled encoder takes them."""
+    if isinstance(cells, Coded):
+        return cells.codes, cells.values
+    # Parts of a received message may lie where processors do not want numbers.
+    return np.require(cells, requirements=["C", "A"]) if isinstance(cells, np.ndarray) else cells
 
 
 def _warn(words: list[str]) -> None:

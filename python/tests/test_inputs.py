@@ -118,3 +118,24 @@ def test_impossible_coverage_is_refused(data, coverage):
     X, y = data
     with pytest.raises(ValueError, match="coverage"):
         small().fit(X, y).predict_interval(X, coverage=coverage)
+
+
+def test_numbers_that_are_not_aligned_are_taken_all_the_same():
+    rng = np.random.default_rng(0)
+    X, y, w = rng.normal(size=(40, 2)), rng.normal(size=40), rng.uniform(1, 2, 40)
+
+    def shifted(array):
+        """Return the same array one byte further, as a part of a received message may be."""
+        room = np.empty(array.nbytes + 1, dtype=np.uint8)
+        moved = room[1:].view(np.uint8)
+        moved[:] = np.frombuffer(array.tobytes(), dtype=np.uint8)
+        return np.frombuffer(moved, dtype=array.dtype).reshape(array.shape)
+
+    assert not shifted(X).flags.aligned
+    expected = quick_regressor(max_iter=2, random_state=0).fit(X, y, w)
+    model = quick_regressor(max_iter=2, random_state=0).fit(shifted(X), shifted(y), shifted(w))
+    assert model.model_.to_bytes() == expected.model_.to_bytes()
+    np.testing.assert_array_equal(model.predict(shifted(X)), expected.predict(X))
+    np.testing.assert_array_equal(
+        model.predict_dist(X).logpdf(shifted(y)), expected.predict_dist(X).logpdf(y)
+    )

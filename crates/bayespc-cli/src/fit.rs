@@ -189,16 +189,26 @@ fn html(
         _ => anyhow::bail!("the predictions are not of the kind of the targets"),
     };
     let settings = toml::to_string(model.settings()).context("the settings cannot be written as TOML")?;
+    let class_shares = match &parts.train.targets {
+        Targets::Regression(_) => Vec::new(),
+        Targets::Classification(labels) => {
+            let share = |k: usize| {
+                labels.iter().filter(|&&label| label == k).count() as f64 / labels.len().max(1) as f64
+            };
+            (0..problem.classes().map_or(0, <[String]>::len)).map(share).collect()
+        }
+    };
     let page = FitReport {
         dataset: &problem.source.name,
         train_rows: parts.train.len(),
-        features: model.n_features(),
+        model,
+        encoding: &parts.encoding,
+        inputs: scored.features.as_ref(),
+        class_shares: &class_shares,
         held_out,
         scores: scores.rows(),
         outcome,
-        training: &model.reports(),
         settings: &settings,
-        seed: model.settings().training.seed,
         version: env!("CARGO_PKG_VERSION"),
     };
     Ok(page.to_report()?.to_html())

@@ -12,11 +12,12 @@ use anyhow::{Context, Result};
 use bayespc::Task;
 use bayespc::base::linalg::inner;
 use bayespc::heads::HeadSettings;
-use bayespc::model::{Member, MemberPlan, Model};
+use bayespc::model::{Member, Model};
 use bayespc::network::Layer;
 use clap::Args;
 use serde_json::{Value, json};
 
+use crate::card::{card, kind_line};
 use crate::columns::understood;
 use crate::fit::DATA_NOTE;
 use crate::output::{print, print_json, two_columns};
@@ -25,8 +26,9 @@ use crate::sink::significant;
 
 /// Show what is in a model file.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   bayespc inspect rent.safetensors
+  bayespc inspect rent.safetensors --card > rent.md
 
 `effective` counts the weights that the data have decided; the others are still as the prior has them.")]
 pub struct InspectArgs {
@@ -35,6 +37,9 @@ pub struct InspectArgs {
     /// Print as JSON
     #[arg(long)]
     json: bool,
+    /// Print a model card in Markdown: its data, what it is, how good, and its limits
+    #[arg(long, conflicts_with = "json")]
+    card: bool,
 }
 
 /// What is shown of a layer.
@@ -50,6 +55,9 @@ pub fn run(args: &InspectArgs) -> Result<()> {
     let model = read_model(&args.model)?;
     let encoding = encoding_of(&model, &args.model).ok();
     let targets = encoding.as_ref().map_or_else(Vec::new, |encoding| target_names(encoding, &model));
+    if args.card {
+        return print(card(&args.model, &model, encoding.as_ref(), &targets).trim_end());
+    }
     let features = encoding.as_ref().map_or_else(Vec::new, bayespc_data::Encoding::feature_names);
     let members = model.members().iter().map(layers).collect::<Result<Vec<_>>>()?;
     let noise = output_noise(&model)?;
@@ -206,21 +214,6 @@ fn to_text(
     lines.push("\nsettings".to_owned());
     lines.extend(settings.trim_end().lines().map(|line| format!("  {line}").trim_end().to_owned()));
     Ok(lines.join("\n"))
-}
-
-/// What networks of a kind have in common.
-fn kind_line(plan: &MemberPlan, count: usize) -> String {
-    let network = &plan.network;
-    let codes = match plan.bins {
-        0 => "columns as they are".to_owned(),
-        bins => format!("columns and their codes of up to {bins} bins"),
-    };
-    let head = match network.head {
-        HeadSettings::Gaussian(_) => "constant noise",
-        HeadSettings::VarianceNode(_) => "noise that depends on the input",
-        HeadSettings::Categorical(_) => "logits",
-    };
-    format!("{count} alike, weight {} each: {codes}, {:?}, {head}", plan.weight, network.activation)
 }
 
 /// How samples were predicted by networks that had not learned from them.

@@ -85,7 +85,8 @@ mod unix {
     use signal_hook::iterator::Signals;
 
     use super::{CAUGHT, Interrupted, WAIT, code};
-    use crate::output::{exit_without_drafts, note};
+    use crate::drafts::exit_without_drafts;
+    use crate::output::note;
 
     /// How long work may take to notice.
     const PATIENCE: Duration = Duration::from_secs(1);

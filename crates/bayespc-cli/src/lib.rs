@@ -5,11 +5,14 @@
 //!
 //! A library only so that the benchmark measures the very code that runs here; its interface is no promise.
 
+mod card;
 pub mod columns;
 mod completions;
 mod data;
 mod doubts;
+mod drafts;
 mod evaluate;
+mod explain;
 pub mod failure;
 mod fit;
 mod images;
@@ -21,6 +24,7 @@ pub mod output;
 mod predict;
 pub mod progress;
 mod reproduce;
+mod rows;
 mod scores;
 #[cfg(feature = "serve")]
 mod serve;
@@ -55,6 +59,8 @@ enum Command {
     Fit(Box<fit::FitArgs>),
     /// Predict the rows of a table, with uncertainty
     Predict(predict::PredictArgs),
+    /// Say which columns drive a prediction, its noise or its doubt
+    Explain(explain::ExplainArgs),
     /// Train and test on many splits of a table
     Evaluate(Box<evaluate::EvaluateArgs>),
     /// Show what is in a model file
@@ -81,6 +87,7 @@ pub fn main() -> ExitCode {
     let result = match command {
         Command::Fit(args) => fit::run(&args),
         Command::Predict(args) => predict::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         #[cfg(feature = "serve")]

@@ -4,11 +4,11 @@
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use tempfile::NamedTempFile;
 
+use crate::drafts::{draft_in, drafts};
 use crate::failure::usage;
 
 /// The files of one command. Each file to be written is compared with all that came before it: results never
@@ -146,37 +146,6 @@ impl Output {
         draft.write_all(content).with_context(|| format!("cannot write {}", draft.path.display()))?;
         draft.finish()
     }
-}
-
-/// A temporary file beside the one it is to become.
-fn draft_in(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".bayespc-").suffix(".part");
-    #[cfg(unix)]
-    {
-        // An ordinary new file, less the user's umask; temporary files are private otherwise.
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(folder)
-}
-
-/// Drafts that would be left behind if the process ended now.
-static DRAFTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-
-fn drafts() -> MutexGuard<'static, Vec<PathBuf>> {
-    DRAFTS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// End the process from whatever thread, and take half-written files along.
-pub fn exit_without_drafts(code: i32) -> ! {
-    // Kept to the end of the process: no draft is begun or finished meanwhile.
-    let drafts = drafts();
-    for draft in &*drafts {
-        // What cannot be removed stays; there is nobody left to tell.
-        let _ = std::fs::remove_file(draft);
-    }
-    std::process::exit(code)
 }
 
 /// A file half written, which goes away unless it is finished.

@@ -7,19 +7,17 @@ use anyhow::{Context, Result, bail};
 use bayespc::network::CovarianceRule;
 use bayespc::prediction::Method;
 use bayespc::{Model, Task};
-use bayespc_data::{Column, Encoding, Keep, ReadOptions, RowBatches, TargetColumns, Warning, catalogue};
+use bayespc_data::{Column, Encoding, TargetColumns, Warning};
 use clap::{Args, ValueEnum};
 use faer::{Mat, MatRef};
 
-use crate::failure::{did_you_mean, usage};
+use crate::failure::usage;
 use crate::fit::ENCODING_NOTE;
 use crate::input;
 use crate::output::{Files, note};
+use crate::rows::Rows;
 use crate::sink::Sink;
-use crate::{interrupt, threads};
-
-/// What `--keep` calls all columns.
-const ALL: &str = "all";
+use crate::threads;
 
 /// Rows predicted at a time: few enough for memory, many enough for speed.
 const BATCH: usize = 4096;
@@ -156,56 +154,14 @@ fn write_predictions(
     table: &PredictionTable<'_>,
     sink: &mut Sink<'_>,
 ) -> Result<()> {
-    let mut warnings = Warnings::default();
-    let keep = match &args.keep[..] {
-        [] => Keep::Nothing,
-        names if names.iter().any(|name| name == ALL) => Keep::All,
-        names => Keep::Columns(names.to_vec()),
+    let rows = Rows {
+        model: &args.model,
+        data: &args.data,
+        folder: args.folder.as_deref(),
+        sheet: args.sheet.as_deref(),
+        keep: &args.keep,
     };
-    let mut put = |kept: Vec<Column>, features: MatRef<'_, f64>| -> Result<()> {
-        interrupt::check()?;
-        sink.write(kept, table.columns(features)?)
-    };
-    let path = Path::new(&args.data);
-    let is_name = catalogue().iter().any(|info| info.name == args.data);
-    if is_name || args.data != input::STANDARD_INPUT && (path.is_dir() || !path.exists()) {
-        let source = input::load(&args.data, args.folder.as_deref(), &ReadOptions::default())?;
-        let encoded = encoding.transform(&source.table).map_err(|error| lacking(error, args))?;
-        warnings.add(encoded.warnings);
-        let kept = keep.of(&source.table).map_err(|error| lacking(error, args))?;
-        put(kept, encoded.features.as_ref())?;
-    } else {
-        let mut n_rows = 0;
-        let batches = RowBatches::open_sheet(path, args.sheet.as_deref(), encoding, BATCH)?;
-        for batch in batches.keeping(&keep) {
-            let batch = batch.map_err(|error| lacking(error, args))?;
-            if n_rows == 0 {
-                batch.remarks.iter().for_each(|remark| note(&format!("note: {remark}")));
-            }
-            n_rows += batch.features.ncols();
-            warnings.add(batch.warnings);
-            put(batch.kept, batch.features.as_ref())?;
-        }
-        if n_rows == 0 {
-            bail!("{} has a header but no rows", args.data);
-        }
-    }
-    warnings.tell();
-    Ok(())
-}
-
-/// A column that the table lacks: which one may be meant, and who wants it.
-fn lacking(error: bayespc_data::Error, args: &PredictArgs) -> anyhow::Error {
-    let bayespc_data::Error::MissingColumn { file, column, present } = &error else { return error.into() };
-    let meant = did_you_mean(column, present.iter().map(String::as_str));
-    let listed = present.join(", ");
-    if args.keep.contains(column) {
-        return usage(format!("--keep {column}: {file} has no such column{meant} (columns: {listed})"));
-    }
-    anyhow::anyhow!(
-        "{file} has no column `{column}`, which the model needs{meant} (its columns: {listed}; `bayespc inspect {}` lists what the model needs)",
-        args.model.display()
-    )
+    rows.each(encoding, BATCH, |kept, features| sink.write(kept, table.columns(features)?))
 }
 
 /// What was bridged over, summed over batches.

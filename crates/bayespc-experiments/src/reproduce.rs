@@ -7,7 +7,7 @@ use bayespc_data::DataSource;
 
 use crate::error::{Error, Result};
 use crate::plot::{DotPlot, DotSeries, Line, Panel, dot_figure, figure};
-use crate::records::{Estimate, Records, mean_sd, mean_se};
+use crate::records::{Estimate, Records, mean_sd, mean_se, quantile};
 use crate::report::{Block, Report, Section};
 use crate::run::run;
 use crate::spec::{RunSpec, Spec};
@@ -169,6 +169,9 @@ const HELD_OUT: [(&str, &str, bool); 1] = [("accuracy", "accuracy on held-out tr
 const FIGURE2: [(&str, &str, bool); 2] =
     [("rmse", "test RMSE", false), ("lpd", "test log predictive density (standardised)", false)];
 
+/// Share of the seeds below the band of a curve, and above it: as many as beyond one standard deviation of a normal.
+const LOW: f64 = 0.16;
+
 fn curves(spec: &Spec, records: &Records, metrics: &Metrics) -> Result<Vec<Section>> {
     let mut panels = Vec::new();
     let mut rows = Vec::new();
@@ -180,13 +183,11 @@ fn curves(spec: &Spec, records: &Records, metrics: &Metrics) -> Result<Vec<Secti
         for &(metric, label, log) in metrics {
             let mut lines = Vec::new();
             for &name in &learners {
-                let curve: Vec<(u32, Estimate)> = records
-                    .group_by(|r| {
-                        (r.metric == metric && r.dataset == dataset && &r.learner == name).then_some(r.epoch?)
-                    })
-                    .into_iter()
-                    .map(|(epoch, values)| (epoch, mean_sd(&values)))
-                    .collect();
+                let grouped = records.group_by(|r| {
+                    (r.metric == metric && r.dataset == dataset && &r.learner == name).then_some(r.epoch?)
+                });
+                let curve: Vec<(u32, Estimate)> =
+                    grouped.iter().map(|(epoch, values)| (*epoch, mean_sd(values))).collect();
                 let Some((last_epoch, last)) = curve.last() else { continue };
                 rows.push(vec![
                     dataset.to_owned(),
@@ -196,17 +197,13 @@ fn curves(spec: &Spec, records: &Records, metrics: &Metrics) -> Result<Vec<Secti
                     format!("{last:.4}"),
                     last_epoch.to_string(),
                 ]);
-                let band = |sign: f64| {
-                    curve
-                        .iter()
-                        .map(|(_, v)| v.mean + sign * if v.spread.is_finite() { v.spread } else { 0.0 })
-                        .collect()
-                };
+                // A mean minus a deviation may be below 0, which a logarithmic axis does not have.
+                let at = |p: f64| grouped.values().map(|values| quantile(values, p)).collect::<Vec<_>>();
                 lines.push(Line {
                     label: spec.learners[name].label.clone(),
                     x: curve.iter().map(|(e, _)| f64::from(*e)).collect(),
-                    y: curve.iter().map(|(_, v)| v.mean).collect(),
-                    band: Some((band(-1.0), band(1.0))),
+                    y: at(0.5),
+                    band: Some((at(LOW), at(1.0 - LOW))),
                     ..Line::default()
                 });
             }
@@ -231,7 +228,8 @@ fn curves(spec: &Spec, records: &Records, metrics: &Metrics) -> Result<Vec<Secti
         blocks: vec![
             Block::Figure {
                 svg,
-                caption: "Mean and one standard deviation over seeds or splits.".to_owned(),
+                caption: "Median over seeds or splits, within the range of the middle 68 % of them."
+                    .to_owned(),
             },
             table(
                 "Mean ± standard deviation",

@@ -8,6 +8,7 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod arrays;
+mod dask;
 mod datasets;
 mod distributions;
 mod explain;
@@ -16,6 +17,7 @@ mod network;
 mod pool;
 mod predictive;
 mod progress;
+mod rounds;
 mod tables;
 
 use pyo3::prelude::*;
@@ -23,6 +25,8 @@ use pyo3::prelude::*;
 /// Bayesian predictive coding, compiled.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::dask::{fit_step, rounds_statistics_of_thin, rounds_thin};
     #[pymodule_export]
     use super::datasets::{aleatoric, epistemic, standard_splits, two_moons, uci, uci_names};
     #[pymodule_export]
@@ -37,6 +41,10 @@ mod _core {
     use super::pool::panic_for_tests;
     #[pymodule_export]
     use super::predictive::Predictive;
+    #[pymodule_export]
+    use super::rounds::{
+        rounds_absorb, rounds_begin, rounds_combine, rounds_next_pass, rounds_settings, rounds_statistics,
+    };
     #[pymodule_export]
     use super::tables::{Encoding, Table, columns_table};
 }

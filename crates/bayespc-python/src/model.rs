@@ -28,7 +28,7 @@ pub enum TargetArray<'py> {
 }
 
 /// Class numbers as the library counts them; empty for real values.
-fn labels(target: &TargetArray<'_>) -> PyResult<Vec<usize>> {
+pub fn labels(target: &TargetArray<'_>) -> PyResult<Vec<usize>> {
     match target {
         TargetArray::Values(_) => Ok(Vec::new()),
         TargetArray::Labels(array) => values(array)?
@@ -38,14 +38,19 @@ fn labels(target: &TargetArray<'_>) -> PyResult<Vec<usize>> {
     }
 }
 
-fn targets<'a>(target: &'a TargetArray<'_>, labels: &'a [usize], classes: usize) -> PyResult<Targets<'a>> {
+/// The targets these are.
+pub fn targets<'a>(
+    target: &'a TargetArray<'_>,
+    labels: &'a [usize],
+    classes: usize,
+) -> PyResult<Targets<'a>> {
     Ok(match target {
         TargetArray::Values(array) => Targets::Values(columns(array)?),
         TargetArray::Labels(_) => Targets::Classes { labels, classes },
     })
 }
 
-fn samples<'a>(
+pub fn samples<'a>(
     inputs: Inputs<'a>,
     targets: Targets<'a>,
     weights: Option<&'a [f64]>,

@@ -1,7 +1,8 @@
 //! Frames as tables, and how their columns become inputs: the command's own encoder.
 //!
 //! Columns cross by kind: numbers as float64 (NaN is missing), booleans as int8 (−1 is missing), times as
-//! int64 microseconds (the smallest is missing), texts as a list of `str` and `None`.
+//! int64 microseconds (the smallest is missing), texts as a list of `str` and `None`, or as int32 codes (negative is
+//! missing) and the texts they stand for.
 
 use bayespc_data::{
     Column, ColumnSummary, Encoding as Inner, EncodingOptions, Error, Kind, Kinds, Table as InnerTable,
@@ -29,6 +30,8 @@ pub enum CellArray<'py> {
     Time(PyReadonlyArray1<'py, i64>),
     /// A type that cannot be used.
     Unsupported(Bound<'py, PyString>),
+    /// Texts by a dictionary.
+    Coded(PyReadonlyArray1<'py, i32>, Vec<Option<String>>),
     /// Texts.
     Text(Vec<Option<String>>),
 }
@@ -49,16 +52,23 @@ fn column(name: String, cells: &CellArray<'_>, wish: Option<Wish>) -> PyResult<C
         CellArray::Unsupported(kind) => {
             Column { name, kind: Kind::Text, values: Values::Unsupported(kind.to_string()), suspect: None }
         }
-        CellArray::Text(texts) => {
-            let cells = texts.iter().map(Option::as_deref);
-            match wish {
-                Some(wish) => {
-                    Column::from_texts_as(NAME, &name, cells, wish).map_err(|error| told(&error))?
-                }
-                None => Column::from_texts(name, cells),
-            }
+        CellArray::Coded(codes, texts) => {
+            let text = |&code: &i32| usize::try_from(code).ok().and_then(|code| texts.get(code)?.as_deref());
+            of_texts(name, values(codes)?.iter().map(text), wish)?
         }
+        CellArray::Text(texts) => of_texts(name, texts.iter().map(Option::as_deref), wish)?,
     })
+}
+
+fn of_texts<'a>(
+    name: String,
+    cells: impl Iterator<Item = Option<&'a str>> + Clone,
+    wish: Option<Wish>,
+) -> PyResult<Column> {
+    match wish {
+        Some(wish) => Column::from_texts_as(NAME, &name, cells, wish).map_err(|error| told(&error)),
+        None => Ok(Column::from_texts(name, cells)),
+    }
 }
 
 fn table(columns: Vec<(String, CellArray<'_>)>, wishes: &Wishes) -> PyResult<InnerTable> {

@@ -21,7 +21,7 @@ fn time(rows: usize, work: impl FnOnce() -> Result<()>) -> Result<f64> {
 
 fn main() -> Result<()> {
     let mut rng = ChaCha8Rng::seed_from_u64(0);
-    let x = Mat::from_fn(8, ROWS, |_, _| rng.random_range(-2.0..2.0));
+    let x: Mat<f64> = Mat::from_fn(8, ROWS, |_, _| rng.random_range(-2.0..2.0));
     let y = Mat::from_fn(1, ROWS, |_, j| {
         let noise: f64 = rng.random_range(-0.3..0.3);
         x[(0, j)] + (2.0 * x[(1, j)]).sin() * x[(2, j)] + noise

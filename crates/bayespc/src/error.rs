@@ -121,6 +121,58 @@ pub enum Error {
     /// A model file cannot be read.
     #[error("model file: {0}")]
     ModelFile(#[from] ModelFileError),
+    /// Parts of a table do not make up a pass over it.
+    #[error("{0}")]
+    Rounds(#[from] RoundsError),
+}
+
+/// What can be wrong with the statistics of parts of a table.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RoundsError {
+    /// No pass is due.
+    #[error("the model is finished: no pass over the rows is due")]
+    Finished,
+    /// Made with another model, or for another pass.
+    #[error("statistics number {part} are of another model or another pass ({pass})")]
+    OtherModel {
+        /// Which of those given, from 0.
+        part: usize,
+        /// What they are of.
+        pass: String,
+    },
+    /// Rows that nobody has sent.
+    #[error("rows {start} to {end} are in no statistics")]
+    Missing {
+        /// The first of them, from 0.
+        start: u64,
+        /// The last.
+        end: u64,
+    },
+    /// A row that was sent twice.
+    #[error("row {row} is in the statistics of two parts")]
+    Twice {
+        /// Its number, from 0.
+        row: u64,
+    },
+    /// Parts that do not have the same columns.
+    #[error("statistics number {part} are of {found} {what}, those before of {expected}")]
+    Columns {
+        /// Which of those given, from 0.
+        part: usize,
+        /// `inputs` or `targets`.
+        what: &'static str,
+        /// What it has.
+        found: usize,
+        /// What the others have.
+        expected: usize,
+    },
+    /// Bytes that are no statistics.
+    #[error("no statistics of a part: {what}")]
+    Malformed {
+        /// What is wrong.
+        what: String,
+    },
 }
 
 /// What can be wrong with a model file.
@@ -144,6 +196,9 @@ pub enum ModelFileError {
         /// Version this program reads.
         supported: u32,
     },
+    /// Bits have changed since it was written.
+    #[error("the file is damaged: its content does not have the checksum it was written with")]
+    Damaged,
     /// A tensor is not there.
     #[error("tensor `{name}` is missing")]
     Missing {

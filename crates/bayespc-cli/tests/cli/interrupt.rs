@@ -119,7 +119,7 @@ fn a_half_written_file_goes_away() {
     let sandbox = Sandbox::new();
     sandbox.write("flats.csv", flats(200));
     sandbox.ok(&format!("fit flats.csv --target rent --out m.safetensors {QUICK}"));
-    let line = "predict m.safetensors flats.csv --method monte-carlo --draws 1000000 --out p.csv";
+    let line = "predict m.safetensors flats.csv --method monte-carlo --draws 100000 --out p.csv";
     let mut running = Running::start(&sandbox, "--default-signal=INT", line);
     std::thread::sleep(WORK);
     assert_eq!(sandbox.files_with(".part").len(), 1);

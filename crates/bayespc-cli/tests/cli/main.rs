@@ -13,6 +13,7 @@ mod checkpoints;
 mod columns;
 mod completions;
 mod evaluate;
+mod explain;
 mod fit_and_predict;
 mod hostile;
 #[cfg(target_os = "linux")]

@@ -9,5 +9,5 @@ mod summary;
 mod table;
 
 pub use file::RecordFile;
-pub use summary::{Estimate, mean_sd, mean_se};
+pub use summary::{Estimate, mean_sd, mean_se, quantile};
 pub use table::{Record, Records, Unit};

@@ -46,6 +46,20 @@ pub fn mean_sd(values: &[f64]) -> Estimate {
     Estimate { mean, spread, count }
 }
 
+/// The value below which a share `p` of the values lies, straight between two of them; NaN without values, or where one is
+/// NaN.
+pub fn quantile(values: &[f64], p: f64) -> f64 {
+    if values.is_empty() || values.iter().any(|value| value.is_nan()) {
+        return f64::NAN;
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let place = p * (sorted.len() - 1) as f64;
+    let (below, share) = (place.floor() as usize, place.fract());
+    let above = (below + 1).min(sorted.len() - 1);
+    if share == 0.0 { sorted[below] } else { (1.0 - share) * sorted[below] + share * sorted[above] }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +74,17 @@ mod tests {
         assert_relative_eq!(mean_sd(&values).mean, 3.1, max_relative = 1e-15);
         assert_relative_eq!(mean_sd(&values).spread, NUMPY_SD, max_relative = 1e-14);
         assert_relative_eq!(mean_se(&values).spread, NUMPY_SD / 2.0, max_relative = 1e-14);
+    }
+
+    /// `np.quantile([2.1, 3.4, 1.9, 5.0], [0, 0.16, 0.5, 0.84, 1])`, NumPy 2.
+    #[test]
+    fn quantiles_match_numpy() {
+        let values = [2.1, 3.4, 1.9, 5.0];
+        for (p, expected) in [(0.0, 1.9), (0.16, 1.996), (0.5, 2.75), (0.84, 4.232), (1.0, 5.0)] {
+            assert_relative_eq!(quantile(&values, p), expected, max_relative = 1e-12);
+        }
+        assert!(quantile(&[], 0.5).is_nan() && quantile(&[1.0, f64::NAN], 0.5).is_nan());
+        assert_relative_eq!(quantile(&[7.0], 0.16), 7.0);
     }
 
     #[test]

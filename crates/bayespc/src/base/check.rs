@@ -33,6 +33,11 @@ pub(crate) fn check_shape<T: Real>(
     Ok(())
 }
 
+/// So many numbers as there should be.
+pub(crate) fn same_length(what: &'static str, found: usize, expected: usize) -> Result<()> {
+    if found == expected { Ok(()) } else { Err(Error::Shape { what, axis: "numbers", found, expected }) }
+}
+
 /// The setting `name` is positive and finite.
 pub(crate) fn positive(name: &'static str, value: f64) -> Result<()> {
     if value.is_finite() && value > 0.0 {

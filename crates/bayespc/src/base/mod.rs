@@ -1,4 +1,4 @@
-//! Ground: linear algebra on faer, a small minimiser, work in fixed parts, streams of random numbers, checks of input.
+//! Ground: linear algebra on faer, a small minimiser, work in fixed parts, streams of random numbers, sums along a tree, checks of input.
 
 pub(crate) mod check;
 pub(crate) mod exp;
@@ -6,3 +6,4 @@ pub mod linalg;
 pub(crate) mod nelder_mead;
 pub(crate) mod parallel;
 pub(crate) mod random;
+pub(crate) mod tree;

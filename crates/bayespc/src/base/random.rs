@@ -13,6 +13,20 @@ pub(crate) fn stream(seed: u64, i: u64) -> ChaCha8Rng {
     rng
 }
 
+/// A number drawn for row `row` alone, whoever has that row: uniform over 64 bits, independent between seeds and uses.
+pub(crate) fn of_row(seed: u64, usage: u64, row: u64) -> u64 {
+    // The finaliser of SplitMix64 (Steele, Lea, Flood 2014), once for each argument.
+    let mixed = |x: u64| {
+        let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    };
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+    let seeded = mixed(seed.wrapping_add(STEP));
+    let used = mixed(seeded ^ usage.wrapping_add(1).wrapping_mul(STEP));
+    mixed(used ^ row.wrapping_add(1).wrapping_mul(STEP))
+}
+
 /// A matrix of independent N(0, 1) entries, drawn column by column.
 pub(crate) fn standard_normal(rows: usize, columns: usize, rng: &mut dyn Rng) -> Mat<f64> {
     Mat::from_fn(rows, columns, |_, _| StandardNormal.sample(rng))

@@ -47,13 +47,7 @@ impl Head for Categorical {
         vec![Block { rows: n_targets, prior, random_start: true, unit_noise: true }]
     }
 
-    fn respond(
-        &self,
-        activity: MatRef<'_, f64>,
-        target: MatRef<'_, f64>,
-        _sample_weights: Option<&[f64]>,
-        response: &mut Response,
-    ) {
+    fn respond(&self, activity: MatRef<'_, f64>, target: MatRef<'_, f64>, response: &mut Response) {
         response.weights.fill(CURVATURE);
         for j in 0..target.ncols() {
             let (largest, total) = normaliser(activity, j);
@@ -136,7 +130,7 @@ mod tests {
         let activity = logits();
         let target = Mat::from_fn(3, 4, |i, j| f64::from(u8::from(i == j % 3)));
         let mut response = Response::zeros(3, 1, 4);
-        Categorical {}.respond(activity.as_ref(), target.as_ref(), None, &mut response);
+        Categorical {}.respond(activity.as_ref(), target.as_ref(), &mut response);
         let likelihood =
             |activity: &Mat<f64>| -> f64 { (0..4).map(|j| softmax(activity, j)[j % 3].ln()).sum() };
         let h = 1e-6;

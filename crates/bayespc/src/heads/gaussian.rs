@@ -34,27 +34,15 @@ impl Head for Gaussian {
         vec![Block { rows: n_targets, prior, random_start: true, unit_noise: false }]
     }
 
-    fn respond(
-        &self,
-        activity: MatRef<'_, f64>,
-        target: MatRef<'_, f64>,
-        sample_weights: Option<&[f64]>,
-        response: &mut Response,
-    ) {
+    fn respond(&self, activity: MatRef<'_, f64>, target: MatRef<'_, f64>, response: &mut Response) {
         response.targets.copy_from(target);
         response.weights.fill(1.0);
-        let (mut square, mut count) = (0.0, 0.0);
-        for j in 0..target.ncols() {
-            let weight = sample_weights.map_or(1.0, |w| w[j]);
-            for i in 0..target.nrows() {
-                let error = target[(i, j)] - activity[(i, j)];
-                response.feedback[(i, j)] = error;
-                square += weight * (error * error);
-            }
-            count += weight * target.nrows() as f64;
-        }
-        let precision = 1.0 / (square / count).max(EXACT);
-        faer::zip!(&mut response.feedback).for_each(|faer::unzip!(g)| *g *= precision);
+        faer::zip!(&mut response.feedback, activity, target)
+            .for_each(|faer::unzip!(g, activity, target)| *g = *target - *activity);
+    }
+
+    fn feedback_factor(&self, mean_square: f64) -> f64 {
+        1.0 / mean_square.max(EXACT)
     }
 
     fn curvature_root(

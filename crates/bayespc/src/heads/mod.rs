@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Where the weights carry the noise, g_L = w ⊙ (t − a), but for samples whose log-variance or surprise is clipped. The
-//! Gaussian head has w = 1 and divides by the noise: g_L = (t − a) / mean((t − a)²).
+//! Gaussian head has w = 1 and divides by the noise of the batch: g_L = (t − a) / mean((t − a)²).
 //!
 //! The rows of the output activity a are grouped in *blocks* that share one weight per sample and hence
 //! one column covariance V. A new likelihood is one file that implements [`Head`].
@@ -85,15 +85,14 @@ pub trait Head: Send + Sync {
     /// Blocks of the output activity for `n_targets` target columns.
     fn blocks(&self, n_targets: usize, prior: &PriorSettings) -> Vec<Block>;
 
-    /// Working targets, weights and feedback at output activity a for targets y. `sample_weights` matter to
-    /// what a head learns from the batch as a whole; they are not part of the response's weights.
-    fn respond(
-        &self,
-        activity: MatRef<'_, f64>,
-        target: MatRef<'_, f64>,
-        sample_weights: Option<&[f64]>,
-        response: &mut Response,
-    );
+    /// Working targets, weights and feedback at output activity a for targets y, of every sample by itself.
+    fn respond(&self, activity: MatRef<'_, f64>, target: MatRef<'_, f64>, response: &mut Response);
+
+    /// Factor on the feedback of all samples of a batch, given the mean square of y − a in it: what a head learns
+    /// from the batch as a whole.
+    fn feedback_factor(&self, _mean_square: f64) -> f64 {
+        1.0
+    }
 
     /// A column r_k of a root of the output curvature: Σ_k r_k r_kᵀ = −⟨∂² log p / ∂a²⟩ for every sample.
     /// `precision_root` is the lower factor of the output layer's ⟨Σ_L⁻¹⟩. Fills `seed` (`d_activity × n`).

@@ -96,13 +96,7 @@ impl Head for VarianceNode {
         blocks
     }
 
-    fn respond(
-        &self,
-        activity: MatRef<'_, f64>,
-        target: MatRef<'_, f64>,
-        _sample_weights: Option<&[f64]>,
-        response: &mut Response,
-    ) {
+    fn respond(&self, activity: MatRef<'_, f64>, target: MatRef<'_, f64>, response: &mut Response) {
         let d = target.nrows();
         for j in 0..target.ncols() {
             for i in 0..d {

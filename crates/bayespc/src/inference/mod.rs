@@ -7,6 +7,7 @@ mod generative;
 mod relaxation;
 
 pub use clamp::Clamp;
+pub(crate) use feedback::gather;
 pub use feedback::{Feedback, FeedbackChunk, FeedbackSettings};
 pub use generative::{Imputed, Parameters, generate, impute};
 pub use relaxation::{

@@ -48,12 +48,12 @@ impl Rule {
 /// A Bayesian predictive-coding learner.
 #[derive(Clone, Debug)]
 pub struct Bpc<T: Real> {
-    network: Network<T>,
-    rule: Rule,
-    feedback: Feedback<T>,
+    pub(super) network: Network<T>,
+    pub(super) rule: Rule,
+    pub(super) feedback: Feedback<T>,
     relaxed: RelaxedBatch<T>,
     hebbian: Hebbian,
-    natural_gradient: NaturalGradient<T>,
+    pub(super) natural_gradient: NaturalGradient<T>,
 }
 
 impl<T: Real> Bpc<T> {
@@ -134,6 +134,16 @@ impl<T: Real> Bpc<T> {
         Ok(())
     }
 
+    /// A batch has the network's inputs and targets.
+    pub(super) fn check_batch(&self, batch: &Dataset<'_, T>) -> Result<()> {
+        crate::network::check_input(batch.input(), self.network.d_input())?;
+        let (found, expected) = (batch.target().nrows(), self.network.n_targets());
+        if found == expected {
+            return Ok(());
+        }
+        Err(Error::Shape { what: "target", axis: "columns", found, expected })
+    }
+
     fn learn_by_feedback(
         &mut self,
         batch: &Dataset<'_, T>,
@@ -145,6 +155,9 @@ impl<T: Real> Bpc<T> {
                 first: "rule = feedback",
                 second: "missing values (use relaxation)",
             });
+        }
+        if settings.refresh_every == 1 && self.sums_are_cheaper(batch.len()) {
+            return self.absorb(&self.statistics(batch)?, step);
         }
         let remembered = self.feedback.sweep(&self.network, batch, settings)?;
         let rate = settings.schedule.rate(step.index, step.total);
@@ -279,15 +292,7 @@ impl<T: Real> Learner<T> for Bpc<T> {
     }
 
     fn learn(&mut self, batch: &Dataset<'_, T>, step: &Step, _rng: &mut dyn Rng) -> Result<f64> {
-        crate::network::check_input(batch.input(), self.network.d_input())?;
-        if batch.target().nrows() != self.network.n_targets() {
-            return Err(Error::Shape {
-                what: "target",
-                axis: "columns",
-                found: batch.target().nrows(),
-                expected: self.network.n_targets(),
-            });
-        }
+        self.check_batch(batch)?;
         let rule = self.rule.clone();
         match &rule {
             Rule::Feedback(settings) => self.learn_by_feedback(batch, step, settings),

@@ -17,6 +17,7 @@ mod backprop;
 mod backward;
 mod bayes_by_backprop;
 mod bpc;
+mod halves;
 mod point;
 mod predictive_coding;
 mod random_features;

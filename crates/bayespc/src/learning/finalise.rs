@@ -14,14 +14,18 @@ use std::ops::Range;
 
 use faer::{Accum, Mat, MatRef};
 
+use super::curvature::hidden_curvature;
 use super::hebbian::Hebbian;
+use super::packed::{Packer, Unpacker};
+use super::relevance::relevance;
+use crate::base::check;
 use crate::base::linalg::{Cholesky, cast, mirror_lower, scaled_identity, symmetric_product_into, trace};
 use crate::base::parallel::{PASS, over_spans, pieces};
 use crate::data::Dataset;
-use crate::distributions::NaturalParams;
+use crate::distributions::{NaturalParams, SufficientStats};
 use crate::error::Result;
 use crate::heads::Response;
-use crate::network::{Activities, Layer, Network, back_one, slopes};
+use crate::network::{Activities, Layer, Network};
 use crate::real::Real;
 
 /// Settle every posterior on the data it was trained on. `first_is_known` says that η₁ of the first layer is that
@@ -31,13 +35,13 @@ pub fn finalise<T: Real>(
     data: &Dataset<'_, T>,
     first_is_known: bool,
 ) -> Result<()> {
-    let parts = over_spans(data.len(), |span| Statistics::over(network, data, span, first_is_known));
-    let stats = parts.into_iter().reduce(|mut sum, part| {
+    let parts = over_spans(data.len(), |span| WeightSums::over(network, data, span, first_is_known));
+    let sums = parts.into_iter().reduce(|mut sum, part| {
         sum.add(&part);
         sum
     });
-    if let Some(stats) = stats {
-        settle_weights(network, &stats, first_is_known)?;
+    if let Some(sums) = sums {
+        settle_weights(network, &sums, first_is_known)?;
     }
     let curvature = hidden_curvature(network, data)?;
     settle_metric(network, curvature)
@@ -74,7 +78,7 @@ pub fn hidden_curvature_of<T: Real>(network: &Network<T>) -> Result<Vec<Mat<f64>
 }
 
 /// ⟨Σ_l⁻¹⟩ = F_l + tr(F_l)/d_l · I, stored as Ψ_l = ⟨Σ_l⁻¹⟩/ν_l with M kept.
-fn settle_metric<T: Real>(network: &mut Network<T>, curvature: Vec<Mat<f64>>) -> Result<()> {
+pub(super) fn settle_metric<T: Real>(network: &mut Network<T>, curvature: Vec<Mat<f64>>) -> Result<()> {
     for (layer, curvature) in network.hidden_mut().iter_mut().zip(curvature) {
         let d = layer.d_post();
         // A layer without any feedback has no curvature; its weights cannot reach the output anyway.
@@ -100,14 +104,27 @@ fn pin_noise<T: Real>(block: &mut Layer<T>) -> Result<()> {
 }
 
 /// What the final pass gathers: Σ w φ̂φ̂ᵀ of the hidden layers (lower triangles), and of the output layer everything.
-struct Statistics {
+pub(crate) struct WeightSums {
     hidden: Vec<Mat<f64>>,
     count: f64,
-    output: Hebbian,
+    output: Vec<SufficientStats>,
 }
 
-impl Statistics {
-    fn over<T: Real>(
+impl WeightSums {
+    /// Of no samples; without those of the first layer if they are known.
+    pub(crate) fn zero<T: Real>(network: &Network<T>, without_first: bool) -> Self {
+        let width = |(l, layer): (usize, &Layer<T>)| if l == 0 && without_first { 0 } else { layer.d_pre() };
+        let widths = network.hidden().iter().enumerate().map(width);
+        let output = |layer: &Layer<T>| SufficientStats::zero(layer.d_post(), layer.d_pre());
+        Self {
+            hidden: widths.map(|d| Mat::zeros(d, d)).collect(),
+            count: 0.0,
+            output: network.output().blocks().iter().map(output).collect(),
+        }
+    }
+
+    /// Of the samples `span` of `data`.
+    pub(crate) fn over<T: Real>(
         network: &Network<T>,
         data: &Dataset<'_, T>,
         span: Range<usize>,
@@ -115,14 +132,10 @@ impl Statistics {
     ) -> Self {
         let means = network.means();
         let head = network.settings().head.head();
-        let width = |(l, layer): (usize, &Layer<T>)| if l == 0 && without_first { 0 } else { layer.d_pre() };
-        let widths: Vec<usize> = network.hidden().iter().enumerate().map(width).collect();
-        let mut stats = Self {
-            hidden: widths.iter().map(|&d| Mat::zeros(d, d)).collect(),
-            count: 0.0,
-            output: Hebbian::of_output(network),
-        };
-        let mut outer: Vec<Mat<T>> = widths.iter().map(|&d| Mat::zeros(d, d)).collect();
+        let mut stats = Self::zero(network, without_first);
+        let mut hebbian = Hebbian::of_output(network);
+        let mut outer: Vec<Mat<T>> =
+            stats.hidden.iter().map(|sum| Mat::zeros(sum.nrows(), sum.nrows())).collect();
         for samples in pieces(span, PASS) {
             let (start, n) = (samples.start, samples.len());
             let weights = data.weights().map(|w| &w[samples]);
@@ -133,8 +146,8 @@ impl Statistics {
                 Response::zeros(network.output().d_activity(), network.output().blocks().len(), n);
             let target: Mat<f64> = cast(data.target().subcols(start, n));
             let output: Mat<f64> = cast(activities.post[top].as_ref());
-            head.respond(output.as_ref(), target.as_ref(), weights, &mut response);
-            stats.output.accumulate_output(&activities, &response, 0, weights);
+            head.respond(output.as_ref(), target.as_ref(), &mut response);
+            hebbian.accumulate_output(&activities, &response, 0, weights);
             for (l, sum) in stats.hidden.iter_mut().enumerate().filter(|(_, sum)| sum.nrows() > 0) {
                 let pre = &mut activities.pre[l];
                 if let Some(weights) = weights {
@@ -149,7 +162,28 @@ impl Statistics {
             }
             stats.count += weights.map_or(n as f64, |w| w.iter().sum());
         }
+        stats.output = hebbian.into_output();
         stats
+    }
+
+    /// As plain numbers, of which those of two parts of the data add up one by one.
+    pub(crate) fn values(&self) -> Vec<f64> {
+        let mut packer = Packer::default();
+        packer.number(self.count);
+        self.hidden.iter().for_each(|sum| packer.lower(sum));
+        self.output.iter().for_each(|stats| packer.statistics(stats));
+        packer.into_values()
+    }
+
+    /// Settle η of every layer by the plain numbers of all the data.
+    pub(crate) fn settle<T: Real>(network: &mut Network<T>, values: &[f64]) -> Result<()> {
+        let mut sums = Self::zero(network, false);
+        check::same_length("final statistics", values.len(), sums.values().len())?;
+        let mut unpacker = Unpacker::new(values);
+        sums.count = unpacker.number();
+        sums.hidden.iter_mut().for_each(|sum| unpacker.lower(sum));
+        sums.output.iter_mut().for_each(|stats| unpacker.statistics(stats));
+        settle_weights(network, &sums, false)
     }
 
     fn add(&mut self, other: &Self) {
@@ -157,27 +191,33 @@ impl Statistics {
             *sum += part;
         }
         self.count += other.count;
-        self.output.merge(&other.output).expect("spans of one network have one shape");
+        for (sum, part) in self.output.iter_mut().zip(&other.output) {
+            sum.add(part).expect("spans of one network have one shape");
+        }
     }
 }
 
 /// The lower triangle of a sum in working precision joins one in f64.
-pub(in crate::learning) fn add_lower<T: Real>(sum: &mut Mat<f64>, part: &Mat<T>) {
+pub(crate) fn add_lower<T: Real>(sum: &mut Mat<f64>, part: &Mat<T>) {
     for j in 0..sum.ncols() {
         let (to, from) = (&mut sum.col_as_slice_mut(j)[j..], &part.col_as_slice(j)[j..]);
         to.iter_mut().zip(from).for_each(|(to, from)| *to += from.as_f64());
     }
 }
 
-fn settle_weights<T: Real>(network: &mut Network<T>, stats: &Statistics, first_is_known: bool) -> Result<()> {
+fn settle_weights<T: Real>(network: &mut Network<T>, stats: &WeightSums, first_is_known: bool) -> Result<()> {
     let layers = network.hidden_mut().iter_mut().zip(&stats.hidden);
     for (layer, pre_pre) in layers.skip(usize::from(first_is_known)) {
         let natural = kept_mean(layer.prior(), layer.mean(), pre_pre, stats.count);
         layer.set_natural(natural)?;
     }
     let specs = network.output().specs().to_vec();
+    let by_relevance = network.settings().prior.relevance;
     network.output_mut().update(|b, block| {
-        let stats = &stats.output.output()[b];
+        let stats = &stats.output[b];
+        if by_relevance {
+            block.set_prior(relevance(block.prior(), stats)?);
+        }
         if specs[b].unit_noise {
             let natural = kept_mean(block.prior(), block.mean(), &stats.pre_pre, stats.count);
             block.set_natural(natural)?;
@@ -203,57 +243,4 @@ fn kept_mean(prior: &NaturalParams, mean: MatRef<'_, f64>, pre_pre: &Mat<f64>, c
 fn set_inv_scale(natural: &mut NaturalParams, mean: MatRef<'_, f64>, inv_scale: &Mat<f64>) {
     natural.post_pre = mean * &natural.pre_pre;
     natural.post_post = inv_scale + &natural.post_pre * mean.transpose();
-}
-
-/// F_l for every hidden layer: backward sweeps of the columns of a root of Λ.
-fn hidden_curvature<T: Real>(network: &Network<T>, data: &Dataset<'_, T>) -> Result<Vec<Mat<f64>>> {
-    let means = network.means();
-    let activation = network.settings().activation;
-    let head = network.settings().head.head();
-    let d_activity = network.output().d_activity();
-    let precision = network.posteriors()?.output_precision();
-    let root = Cholesky::new(precision.as_ref(), "the output precision")?;
-    let parts = over_spans(data.len(), |span| {
-        let mut sums: Vec<Mat<f64>> =
-            network.hidden().iter().map(|l| Mat::zeros(l.d_post(), l.d_post())).collect();
-        let mut outer: Vec<Mat<T>> = sums.iter().map(|sum| Mat::zeros(sum.nrows(), sum.nrows())).collect();
-        for samples in pieces(span, PASS) {
-            let (start, n) = (samples.start, samples.len());
-            let mut activities = Activities::new(&network.widths(), n);
-            activities.forward(&means, activation, data.input().subcols(start, n));
-            let output: Mat<f64> = cast(activities.post[means.len() - 1].as_ref());
-            let slopes = slopes(&activities, activation);
-            let mut seed = Mat::zeros(d_activity, n);
-            for k in 0..d_activity {
-                head.curvature_root(output.as_ref(), root.lower(), k, seed.as_mut());
-                if let Some(weights) = data.weights() {
-                    for (j, weight) in weights[samples.clone()].iter().enumerate() {
-                        seed.as_mut().col_mut(j).iter_mut().for_each(|s| *s *= weight.sqrt());
-                    }
-                }
-                let mut feedback: Mat<T> = cast(seed.as_ref());
-                for l in (0..sums.len()).rev() {
-                    feedback = back_one(means[l + 1], &slopes[l], &feedback);
-                    let (feedback, outer) = (feedback.as_ref(), outer[l].as_mut());
-                    let accum = if k == 0 { Accum::Replace } else { Accum::Add };
-                    symmetric_product_into(outer, accum, feedback, feedback, T::one());
-                }
-            }
-            sums.iter_mut().zip(&outer).for_each(|(sum, outer)| add_lower(sum, outer));
-        }
-        sums
-    });
-    let mut total: Vec<Mat<f64>> =
-        network.hidden().iter().map(|l| Mat::zeros(l.d_post(), l.d_post())).collect();
-    for part in parts {
-        for (sum, part) in total.iter_mut().zip(part) {
-            *sum += part;
-        }
-    }
-    let share = 1.0 / data.total_weight();
-    for sum in &mut total {
-        faer::zip!(&mut *sum).for_each(|faer::unzip!(f)| *f *= share);
-        mirror_lower(sum.as_mut());
-    }
-    Ok(total)
 }

@@ -58,7 +58,7 @@ pub fn free_energy<T: Real>(network: &Network<T>, data: &Dataset<'_, T>) -> Resu
     let mut response = crate::heads::Response::zeros(activity.nrows(), blocks, n);
     let target: faer::Mat<f64> = crate::base::linalg::cast(data.target());
     let activity: faer::Mat<f64> = crate::base::linalg::cast(activity.as_ref());
-    network.settings().head.head().respond(activity.as_ref(), target.as_ref(), data.weights(), &mut response);
+    network.settings().head.head().respond(activity.as_ref(), target.as_ref(), &mut response);
     let pre: faer::Mat<f64> = crate::base::linalg::cast(pre.as_ref());
     for (b, (block, (start, rows))) in
         network.output().blocks().iter().zip(network.output().row_ranges()).enumerate()

@@ -151,8 +151,8 @@ impl Hebbian {
     }
 
     /// Statistics of the output blocks; only lower triangles of the symmetric parts are filled.
-    pub(crate) fn output(&self) -> &[SufficientStats] {
-        &self.output
+    pub(crate) fn into_output(self) -> Vec<SufficientStats> {
+        self.output
     }
 
     fn load<T: Real>(&mut self, activities: &Activities<T>) {

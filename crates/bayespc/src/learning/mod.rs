@@ -1,11 +1,18 @@
 //! The M-step: Hebbian statistics into natural parameters. Learning never changes an activity.
 
+mod batch_statistics;
+mod curvature;
 mod finalise;
 mod free_energy;
 mod hebbian;
 mod natural_gradient;
+mod packed;
+mod relevance;
 mod schedule;
 
+pub use batch_statistics::BatchStatistics;
+pub(crate) use curvature::{CurvatureSums, curvature_root};
+pub(crate) use finalise::{WeightSums, add_lower};
 pub use finalise::{finalise, hidden_curvature_of, settle_stream};
 pub use free_energy::{FreeEnergy, free_energy};
 pub use hebbian::Hebbian;

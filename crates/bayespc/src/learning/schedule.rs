@@ -52,6 +52,16 @@ impl Schedule {
         }
     }
 
+    /// The same with rates of at least `least`, for a stream that forgets.
+    pub fn at_least(self, least: f64) -> Self {
+        match self {
+            Self::Constant { rate } => Self::Constant { rate: rate.max(least) },
+            Self::Cosine { first, last } => Self::Cosine { first: first.max(least), last: last.max(least) },
+            // It falls below any rate in the end: the steady one takes its place.
+            Self::Power { .. } => Self::Constant { rate: least },
+        }
+    }
+
     /// Check that every rate lies in (0, 1].
     pub fn validate(&self) -> Result<()> {
         let rate = |name, value: f64| {

@@ -119,6 +119,12 @@ impl Member {
         Ok(Self::new(learner.into_network()?, plan, feedback, 0, TrainingReport::none()))
     }
 
+    /// The same with another network in its place.
+    pub(super) fn with_network(&self, network: Network<f64>) -> Self {
+        let plan = self.plan(self.report.epochs);
+        Self::new(network, &plan, self.feedback.clone(), self.steps, self.report.clone())
+    }
+
     /// The network.
     pub fn network(&self) -> &Network<f64> {
         self.predictor.network()
@@ -246,7 +252,7 @@ impl Ensemble {
             Precision::F32 => self.trained::<f32>(samples, plans, settings, work)?,
         };
         self.members = members.into_iter().flatten().collect();
-        if self.members.is_empty() { Err(Error::Interrupted) } else { Ok(()) }
+        if self.members.is_empty() || work.waits() { Err(Error::Interrupted) } else { Ok(()) }
     }
 
     fn trained<T: Real>(
@@ -313,8 +319,26 @@ impl Ensemble {
     }
 }
 
-/// Train one network on samples as it sees them, from where `member` is or from the start.
+/// Train one network on samples as it sees them, from where `member` is or from the start. None if it was stopped too
+/// early to be of use, or has to be trained elsewhere first.
 pub(super) fn train_member<T: Real>(
+    plan: &MemberPlan,
+    member: Option<&Member>,
+    samples: &Standardised<T>,
+    settings: &ModelSettings,
+    seed: u64,
+    work: &Work<'_>,
+) -> Result<Option<Member>> {
+    if let (None, Some(elsewhere)) = (member, work.elsewhere()) {
+        let n = samples.targets.len() / samples.widths.1.max(1);
+        let cost = training_cost(plan, &settings.training, samples.widths, n);
+        let train = || train_here(plan, None, samples, settings, seed, work);
+        return elsewhere.member((plan, seed, settings), samples, cost, train);
+    }
+    train_here(plan, member, samples, settings, seed, work)
+}
+
+fn train_here<T: Real>(
     plan: &MemberPlan,
     member: Option<&Member>,
     samples: &Standardised<T>,
@@ -371,6 +395,12 @@ impl<T: Real> Standardised<T> {
     pub(super) fn weights(&self) -> impl Iterator<Item = f64> + '_ {
         (0..self.targets.len() / self.widths.1.max(1))
             .map(|j| self.weights.as_ref().map_or(1.0, |weights| weights[j]))
+    }
+
+    /// Everything that is learned from, in double precision.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = f64> + '_ {
+        let weights = self.weights.iter().flatten().copied();
+        self.inputs.iter().chain(&self.targets).map(|x| x.as_f64()).chain(weights)
     }
 
     pub(super) fn view(&self) -> Result<Dataset<'_, T>> {

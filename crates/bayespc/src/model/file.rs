@@ -2,7 +2,8 @@
 //!
 //! Tensors are row-major `f64`: per member the prior and posterior natural parameters of every layer, what
 //! the feedback rule has learned, and the scaling. One metadata entry, `bayespc`, holds version, settings
-//! and notes as JSON. Any safetensors reader opens it.
+//! and notes as JSON. One more tensor, `crc32`, is the checksum of that text and of all others, so that no flipped bit
+//! changes a prediction unnoticed. Any safetensors reader opens it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -23,10 +24,13 @@ use crate::network::{Layer, Network};
 use crate::training::TrainingReport;
 
 /// Version this program writes and reads.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The metadata entry.
 const KEY: &str = "bayespc";
+
+/// The tensor that is the checksum. No entry of the metadata: these are written in any order.
+const CHECKSUM: &str = "crc32";
 
 #[derive(Serialize, Deserialize)]
 struct Header {
@@ -69,13 +73,6 @@ impl Model {
         if self.members().is_empty() {
             return Err(Error::NotFitted);
         }
-        let member = |member: &Member| MemberHeader {
-            plan: member.plan(member.report.epochs),
-            hidden_noise: member.network().hidden_noise(),
-            steps: member.steps,
-            feedback_steps: member.feedback.1,
-            report: member.report.clone(),
-        };
         let header = Header {
             version: VERSION,
             settings: self.settings.clone(),
@@ -88,15 +85,12 @@ impl Model {
             codes: self.ensemble.codes.values().cloned().collect(),
             spread: self.calibrated.spread,
             held_out: self.held_out.clone(),
-            members: self.members().iter().map(member).collect(),
+            members: self.members().iter().map(Member::header).collect(),
             candidates: self.candidates.clone(),
             warnings: self.warnings.clone(),
             interrupted: self.interrupted,
             notes: self.notes.clone(),
         };
-        let header = serde_json::to_string(&header).map_err(|_| ModelFileError::Metadata {
-            key: "settings (not representable as JSON)".to_owned(),
-        })?;
         let mut tensors = Tensors::default();
         for (which, scaling) in [("input", self.input_scaling()), ("target", self.target_scaling())] {
             tensors.put_row(&format!("scaling.{which}.offset"), &scaling.offset);
@@ -106,21 +100,15 @@ impl Model {
             tensors.put_row(&format!("conformal.{i}"), scores);
         }
         for (m, member) in self.members().iter().enumerate() {
-            for (name, layer) in named_layers(m, member.network()) {
-                tensors.put_natural(&format!("{name}.prior"), layer.prior());
-                tensors.put_natural(&format!("{name}.posterior"), &layer.natural());
-            }
-            for (l, covariance) in member.feedback.0.iter().enumerate() {
-                tensors.put(&format!("member.{m}.hidden.{l}.feedback_cov"), covariance);
-            }
+            member.put(m, &mut tensors);
         }
-        tensors.serialize(header)
+        tensors.serialize(to_json(&header)?)
     }
 
     /// Read a model from the bytes of its file.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let file = SafeTensors::deserialize(bytes).map_err(ModelFileError::from)?;
-        let header = read_header(bytes)?;
+        let header = read_header(bytes, &file)?;
         let reader = Reader { file };
         let (d_in, d_out) = (header.n_features, header.n_targets);
         let codes: BTreeMap<usize, Codes> =
@@ -154,8 +142,64 @@ impl Model {
     }
 }
 
+/// What a file of one network says of it.
+#[derive(Serialize, Deserialize)]
+struct SingleHeader {
+    member: MemberHeader,
+    n_inputs: usize,
+    n_targets: usize,
+}
+
+impl Member {
+    fn header(&self) -> MemberHeader {
+        MemberHeader {
+            plan: self.plan(self.report.epochs),
+            hidden_noise: self.network().hidden_noise(),
+            steps: self.steps,
+            feedback_steps: self.feedback.1,
+            report: self.report.clone(),
+        }
+    }
+
+    fn put(&self, m: usize, tensors: &mut Tensors) {
+        for (name, layer) in named_layers(m, self.network()) {
+            tensors.put_natural(&format!("{name}.prior"), layer.prior());
+            tensors.put_natural(&format!("{name}.posterior"), &layer.natural());
+        }
+        for (l, covariance) in self.feedback.0.iter().enumerate() {
+            tensors.put(&format!("member.{m}.hidden.{l}.feedback_cov"), covariance);
+        }
+    }
+
+    /// The network alone, on its way between programs of this version.
+    pub(super) fn to_bytes(&self) -> Result<Vec<u8>> {
+        let (n_inputs, n_targets) = (self.network().d_input(), self.network().n_targets());
+        let header = SingleHeader { member: self.header(), n_inputs, n_targets };
+        let mut tensors = Tensors::default();
+        self.put(0, &mut tensors);
+        tensors.serialize(to_json(&header)?)
+    }
+
+    /// Read it back.
+    pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(ModelFileError::from)?;
+        let text = metadata.metadata().as_ref().and_then(|entries| entries.get(KEY));
+        let malformed = || ModelFileError::Metadata { key: KEY.to_owned() };
+        let header: SingleHeader =
+            serde_json::from_str(text.ok_or_else(malformed)?).map_err(|_| malformed())?;
+        header.member.plan.validate()?;
+        let reader = Reader { file: SafeTensors::deserialize(bytes).map_err(ModelFileError::from)? };
+        reader.member(0, &header.member, header.n_inputs, header.n_targets)
+    }
+}
+
+fn to_json<T: Serialize>(header: &T) -> Result<String> {
+    let unwritable = |_| ModelFileError::Metadata { key: "settings (not representable as JSON)".to_owned() };
+    Ok(serde_json::to_string(header).map_err(unwritable)?)
+}
+
 /// The version comes first: a file of another version may hold anything else.
-fn read_header(bytes: &[u8]) -> Result<Header> {
+fn read_header(bytes: &[u8], file: &SafeTensors<'_>) -> Result<Header> {
     let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(ModelFileError::from)?;
     let missing = || ModelFileError::Metadata { key: KEY.to_owned() };
     let text = metadata.metadata().as_ref().and_then(|entries| entries.get(KEY)).ok_or_else(missing)?;
@@ -163,6 +207,13 @@ fn read_header(bytes: &[u8]) -> Result<Header> {
     let version = value.get("version").ok_or_else(missing)?;
     if version.as_u64() != Some(u64::from(VERSION)) {
         return Err(ModelFileError::Version { found: version.to_string(), supported: VERSION }.into());
+    }
+    let mut tensors = file.tensors();
+    tensors.retain(|(name, _)| name != CHECKSUM);
+    tensors.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let found = checksum(text, tensors.iter().map(|(_, view)| view.data()));
+    if !file.tensor(CHECKSUM).is_ok_and(|written| written.data() == found) {
+        return Err(ModelFileError::Damaged.into());
     }
     let malformed = |error: serde_json::Error| ModelFileError::Metadata { key: format!("{KEY}: {error}") };
     let header: Header = serde_json::from_value(value).map_err(malformed)?;
@@ -176,6 +227,9 @@ fn read_header(bytes: &[u8]) -> Result<Header> {
             return Err(ModelFileError::Metadata { key: format!("{KEY}: codes of {bins} bins") }.into());
         }
     }
+    if !(header.n_seen.is_finite() && header.n_seen >= 0.0) {
+        return Err(ModelFileError::Metadata { key: format!("{KEY}: n_seen") }.into());
+    }
     if header.members.is_empty() || header.n_features == 0 || header.n_targets == 0 {
         return Err(ModelFileError::Metadata { key: format!("{KEY}: a size is zero") }.into());
     }
@@ -187,6 +241,14 @@ fn named_layers(m: usize, network: &Network<f64>) -> impl Iterator<Item = (Strin
         network.hidden().iter().enumerate().map(move |(l, layer)| (format!("member.{m}.hidden.{l}"), layer));
     let blocks = network.output().blocks().iter().enumerate();
     hidden.chain(blocks.map(move |(b, layer)| (format!("member.{m}.output.{b}"), layer)))
+}
+
+/// CRC-32 of the metadata and of the tensors in the order of their names.
+fn checksum<'a>(header: &str, tensors: impl Iterator<Item = &'a [u8]>) -> [u8; 4] {
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(header.as_bytes());
+    tensors.for_each(|bytes| crc.update(bytes));
+    crc.finalize().to_le_bytes()
 }
 
 /// Tensors on their way into a file.
@@ -216,11 +278,14 @@ impl Tensors {
     }
 
     fn serialize(&self, header: String) -> Result<Vec<u8>> {
-        let views = self
+        let mut views = self
             .parts
             .iter()
             .map(|(name, (shape, bytes))| Ok((name, TensorView::new(Dtype::F64, shape.clone(), bytes)?)))
             .collect::<std::result::Result<Vec<_>, ModelFileError>>()?;
+        let checksum = checksum(&header, self.parts.values().map(|(_, bytes)| bytes.as_slice()));
+        let name = CHECKSUM.to_owned();
+        views.push((&name, TensorView::new(Dtype::U32, vec![1], &checksum).map_err(ModelFileError::from)?));
         let metadata = HashMap::from([(KEY.to_owned(), header)]);
         Ok(serialize(views, Some(metadata)).map_err(ModelFileError::from)?)
     }

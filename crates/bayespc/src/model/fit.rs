@@ -28,6 +28,12 @@ impl Model {
         settings: &ModelSettings,
         observer: &mut dyn Observer,
     ) -> Result<Self> {
+        let work = Work::within(observer, settings.time_limit);
+        Self::fit_by(samples, settings, &work)
+    }
+
+    /// Fit a model as a piece of work.
+    pub(super) fn fit_by(samples: &Samples<'_>, settings: &ModelSettings, work: &Work<'_>) -> Result<Self> {
         settings.validate()?;
         check_task(samples.task(), settings)?;
         let sorted = canonical(samples, batch_to_sort(settings));
@@ -36,14 +42,13 @@ impl Model {
         let settings = &pictures::adapted(said, &samples);
         memory::check(settings, samples.n_features(), samples.n_outputs())?;
 
-        let work = Work::within(observer, settings.time_limit);
         let parts = calibration::hold_out(&samples, settings)?;
         let train = parts.as_ref().map_or(samples, |parts| parts.train.view());
         let mut ensemble = Ensemble::untrained(&train, settings.input_scaling)?;
-        let choice = selection::choose(&train, &mut ensemble, settings, &work)?;
+        let choice = selection::choose(&train, &mut ensemble, settings, work)?;
         if choice.members.is_empty() {
             work.enter(Stage::Training)?;
-            ensemble.train(&train, &choice.plans, settings, &work)?;
+            ensemble.train(&train, &choice.plans, settings, work)?;
         } else {
             ensemble.members = choice.members;
         }

@@ -8,6 +8,7 @@
 //! Selection and calibration know nothing of [`Model`]: they give networks and factors, and only `fit` calls them.
 
 pub mod calibration;
+mod elsewhere;
 mod ensemble;
 mod evidence;
 mod explain;
@@ -21,12 +22,15 @@ mod pictures;
 mod predict;
 pub mod reference;
 mod refit;
+mod rescale;
+pub mod rounds;
 pub mod selection;
 mod settings;
 mod spread;
 mod stream;
 
 pub use calibration::Calibration;
+pub use elsewhere::{Networks, Step};
 pub use ensemble::{Member, MemberPlan, member_seed};
 pub use explain::{ColumnImportance, Curve, CurveSettings, Explanation, Loss, PermutationSettings, Quantity};
 pub use model::Model;

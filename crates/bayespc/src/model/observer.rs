@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::elsewhere::Elsewhere;
 use crate::error::{Error, Result};
 use crate::learners::Learner;
 use crate::network::NetworkSettings;
@@ -64,6 +65,8 @@ pub(crate) struct Work<'a> {
     begun: Instant,
     /// Time it may take, if that is limited.
     limit: Option<Duration>,
+    /// Who trains networks, if that is somebody else.
+    elsewhere: Option<&'a Elsewhere<'a>>,
     done: AtomicU64,
     planned: AtomicU64,
     stopped: AtomicBool,
@@ -87,10 +90,25 @@ impl<'a> Work<'a> {
             begun: Instant::now(),
             // A limit beyond what a duration can say is none.
             limit: seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+            elsewhere: None,
             done: AtomicU64::new(0),
             planned: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
         }
+    }
+
+    /// Work whose networks are trained elsewhere.
+    pub(crate) fn with_help(observer: &'a mut dyn Observer, elsewhere: &'a Elsewhere<'a>) -> Self {
+        Self { elsewhere: Some(elsewhere), ..Self::new(observer) }
+    }
+
+    pub(super) fn elsewhere(&self) -> Option<&'a Elsewhere<'a>> {
+        self.elsewhere
+    }
+
+    /// Whether a network is needed that somebody else has to train first.
+    pub(super) fn waits(&self) -> bool {
+        self.elsewhere.is_some_and(Elsewhere::waits)
     }
 
     /// So much more work lies ahead.

@@ -22,6 +22,9 @@ use crate::training::TrainingSettings;
 /// Networks of the default ensemble, of each kind: one for each of five folds.
 const MEMBERS: usize = 5;
 
+/// More networks than anybody has use for: a slip of the keyboard should not fill the memory.
+const MOST_MEMBERS: usize = 10_000;
+
 /// Batches between two refreshes of the factors by default: hardly worse than every batch, at half the cost.
 const REFRESH_EVERY: u64 = 5;
 
@@ -148,6 +151,10 @@ impl ModelSettings {
             return Err(Error::Conflict { first: "bins", second: "input_scaling = whole" });
         }
         at_least_one("members", self.members)?;
+        if self.members > MOST_MEMBERS {
+            let value = self.members as f64;
+            return Err(Error::Setting { name: "members", value, must_be: "at most 10 000" });
+        }
         self.time_limit.map_or(Ok(()), |seconds| positive("time_limit", seconds))?;
         positive("temperature", self.temperature)
     }

@@ -13,6 +13,15 @@
 //! epistemic variance as out-of-fold samples have (all but a twentieth of them), and β*, which acts beyond it, is where
 //! the density is largest of samples held out as whole slices of a column ([`crate::data`]'s `slices`).
 //!
+//! Density tells how large the variance is, not what it is made of: where a and e rise and fall together, α and β stand
+//! in for each other. What a network does know is the share e/(a + e): both are in proportion to its noise, and if it
+//! thinks that too small, then both alike. So of the variance near the data at most this share is called epistemic:
+//!
+//! ```text
+//! e' = min(e, e*) ,   T = α a + β e' + γ
+//! epistemic = e' min(β, T/(a + e')) + β* (e − e') ,   aleatoric = the rest
+//! ```
+//!
 //! All is in standard deviations of the targets.
 
 use serde::{Deserialize, Serialize};
@@ -144,19 +153,34 @@ impl Spread {
         self.epistemic * e.min(self.near) + self.far * (e - self.near).max(0.0)
     }
 
-    /// Aleatoric and epistemic variance of a prediction.
+    /// What noise and what doubt is in the variance of a prediction: aleatoric and epistemic part, which add up to
+    /// α a + β(e) + γ.
     pub(super) fn parts(&self, a: f64, e: f64) -> (f64, f64) {
-        (self.aleatoric * a + self.floor, self.epistemic_variance(e))
+        let near = e.min(self.near);
+        let known = self.aleatoric * a + self.floor + self.epistemic * near;
+        let doubt = if near > 0.0 { near * self.epistemic.min(known / (a + near)) } else { 0.0 };
+        (known - doubt, doubt + self.far * (e - near))
     }
 
     /// Slopes of the aleatoric part, then of the epistemic one, each by a and by e.
-    pub(super) fn part_slopes(&self, _a: f64, e: f64) -> [[f64; 2]; 2] {
-        [[self.aleatoric, 0.0], [0.0, if e < self.near { self.epistemic } else { self.far }]]
+    pub(super) fn part_slopes(&self, a: f64, e: f64) -> [[f64; 2]; 2] {
+        let near = e.min(self.near);
+        let known = self.aleatoric * a + self.floor + self.epistemic * near;
+        let share = known / (a + near);
+        let (by_a, by_near) = if near > 0.0 && share < self.epistemic {
+            let weight = near / (a + near);
+            (weight * (self.aleatoric - share), share + weight * (self.epistemic - share))
+        } else {
+            (0.0, self.epistemic)
+        };
+        let by_e = if e < self.near { by_near } else { self.far };
+        let total = if e < self.near { self.epistemic } else { self.far };
+        [[self.aleatoric - by_a, total - by_e], [by_a, by_e]]
     }
 
     /// What a network says, with the noise, doubt and tails that samples it had not seen ask for.
     pub(super) fn apply(&self, predictive: &Predictive) -> Predictive {
-        predictive.spread((self.aleatoric, self.floor), |e| self.epistemic_variance(e), self.dof)
+        predictive.spread((self.aleatoric, self.floor), |a, e| self.parts(a, e), self.dof)
     }
 
     fn at(p: &[f64; 4]) -> Self {
@@ -288,6 +312,41 @@ mod tests {
         assert!(put_right.epistemic_variance(0.5) > 5.0 * spread.epistemic_variance(0.5));
     }
 
+    /// Twice as much noise as the network thinks, all of it charged to doubt by chance: the share is still the network's.
+    #[test]
+    fn no_more_is_called_epistemic_than_the_networks_own_share() {
+        let (a, e) = (0.09, 0.01);
+        let honest = Spread { aleatoric: 2.0, epistemic: 2.0, near: 0.05, far: 7.0, floor: 1e-9, dof: 5.0 };
+        let confused = Spread { aleatoric: 0.01, epistemic: 0.1991 / e, ..honest };
+        for spread in [honest, confused] {
+            let (aleatoric, epistemic) = spread.parts(a, e);
+            assert_relative_eq!(aleatoric + epistemic, 0.2, max_relative = 1e-3);
+            assert_relative_eq!(epistemic, 0.02, max_relative = 1e-3);
+        }
+        // A factor that says less is believed.
+        let (_, epistemic) = Spread { epistemic: 0.5, ..honest }.parts(a, e);
+        assert_relative_eq!(epistemic, 0.5 * e, max_relative = 1e-12);
+    }
+
+    #[test]
+    fn parts_add_up_and_doubt_grows_with_the_networks_own() {
+        let spreads = [(0.05, 17.0, 18.0), (1.3, 33.0, 110.0), (1.0, 0.2, 0.2), (1e-6, 1e3, 2e3)];
+        for (aleatoric, epistemic, far) in spreads {
+            let spread = Spread { aleatoric, epistemic, near: 0.03, far, floor: 1e-3, dof: 4.0 };
+            for a in [1e-9, 1e-3, 0.2] {
+                let mut last = 0.0;
+                for k in 0..60 {
+                    let e = if k == 0 { 0.0 } else { 1e-6 * 1.3_f64.powi(k) };
+                    let (noise, doubt) = spread.parts(a, e);
+                    let total = spread.aleatoric * a + spread.epistemic_variance(e) + spread.floor;
+                    assert_relative_eq!(noise + doubt, total, max_relative = 1e-12);
+                    assert!(noise >= 0.0 && doubt >= last, "{spread:?} {a} {e}");
+                    last = doubt;
+                }
+            }
+        }
+    }
+
     #[test]
     fn a_few_samples_leave_networks_their_word_and_overconfident_ones_are_corrected() {
         let few = moments(4, |_| 0.1, |_| 0.1);
@@ -362,13 +421,16 @@ mod tests {
     #[test]
     fn slopes_of_the_parts_are_their_derivatives() {
         let spread = Spread { aleatoric: 2.0, epistemic: 0.3, near: 0.7, far: 2.5, floor: 0.05, dof: 3.7 };
+        // Doubt that is held to the network's own share.
+        let held = Spread { aleatoric: 0.05, epistemic: 17.0, far: 18.0, ..spread };
         let h = 1e-6;
-        for (a, e) in [(0.4, 0.2), (0.4, 0.9), (0.01, 0.5), (3.0, 5.0)] {
+        let places = [(0.4, 0.2), (0.4, 0.9), (0.01, 0.5), (3.0, 5.0)];
+        for (spread, (a, e)) in [spread, held].into_iter().flat_map(|s| places.map(|place| (s, place))) {
             let slopes = spread.part_slopes(a, e);
             for (by, (da, de)) in [(h, 0.0), (0.0, h)].into_iter().enumerate() {
                 let (after, before) = (spread.parts(a + da, e + de), spread.parts(a - da, e - de));
-                assert_relative_eq!(slopes[0][by], (after.0 - before.0) / (2.0 * h), epsilon = 1e-7);
-                assert_relative_eq!(slopes[1][by], (after.1 - before.1) / (2.0 * h), epsilon = 1e-7);
+                assert_relative_eq!(slopes[0][by], (after.0 - before.0) / (2.0 * h), epsilon = 1e-6);
+                assert_relative_eq!(slopes[1][by], (after.1 - before.1) / (2.0 * h), epsilon = 1e-6);
             }
         }
     }
@@ -382,7 +444,7 @@ mod tests {
             dof: Dof::Normal,
         };
         let draws = Predictive::new(vec![draw(1.0), draw(2.0), draw(6.0)]).unwrap();
-        let spread = draws.spread((2.0, 0.1), |e| 4.0 * e, 9.0);
+        let spread = draws.spread((2.0, 0.1), |a, e| (2.0 * a + 0.1, 4.0 * e), 9.0);
         assert_relative_eq!(spread.mean()[(0, 0)], 3.0, epsilon = 1e-12);
         let epistemic = |p: &Predictive| p.epistemic_variance()[(0, 0)];
         assert_relative_eq!(epistemic(&spread), 4.0 * epistemic(&draws), epsilon = 1e-12);

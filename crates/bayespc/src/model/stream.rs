@@ -12,10 +12,14 @@ use super::model::Model;
 use super::settings::ModelSettings;
 use crate::data::{Dataset, Samples};
 use crate::error::{Error, Result};
+use crate::inference::{FeedbackSettings, RelaxationSettings};
 use crate::learners::Rule;
 use crate::learning;
 use crate::real::{Precision, Real};
 use crate::training;
+
+/// Of so many samples of a chunk one says how the output bends with the hidden layers.
+const CURVATURE_OF: usize = 8;
 
 impl Model {
     /// A model that has learned nothing yet, scaled by the first samples of a stream; go on with
@@ -52,7 +56,8 @@ impl Model {
         })
     }
 
-    /// Learn from more samples: one pass, with the scaling of the first ones and one schedule over all calls.
+    /// Learn from more samples: one pass, one schedule over all calls. Inputs are scaled by all samples so far,
+    /// targets by the first ones.
     /// Either all networks learn, or on an error none has. A calibrated model is refused: its calibration would
     /// speak of networks it no longer has.
     pub fn partial_fit(&mut self, samples: &Samples<'_>) -> Result<()> {
@@ -64,11 +69,18 @@ impl Model {
             });
         }
         let n_seen = self.n_seen + samples.total_weight();
-        self.ensemble.members = match self.settings.precision {
-            Precision::F64 => self.streamed::<f64>(samples, n_seen)?,
-            Precision::F32 => self.streamed::<f32>(samples, n_seen)?,
+        let before = self.settings.training.forget.map_or(self.n_seen, |rows| self.n_seen.min(rows));
+        let mut next = self.clone();
+        if let Some((scaling, members)) = self.rescaled(samples, before)? {
+            next.ensemble.input_scaling = scaling;
+            next.ensemble.members = members;
+        }
+        next.ensemble.members = match self.settings.precision {
+            Precision::F64 => next.streamed::<f64>(samples, n_seen)?,
+            Precision::F32 => next.streamed::<f32>(samples, n_seen)?,
         };
-        self.n_seen = n_seen;
+        next.n_seen = n_seen;
+        *self = next;
         Ok(())
     }
 
@@ -91,17 +103,94 @@ impl Model {
         self.members().par_iter().map(learn).collect()
     }
 
+    /// The rule with steps that forget as they should: with κ = |B|/N every batch counts as much as its share of the
+    /// last N samples, and older ones fade as exp(−age/N).
+    fn stream_rule(&self, mean_weight: f64) -> Rule {
+        let training = &self.settings.training;
+        let Some(rows) = training.forget else { return self.settings.rule.clone() };
+        let least = training.batch_size.map_or(1.0, |size| (size as f64 * mean_weight / rows).min(1.0));
+        match &self.settings.rule {
+            Rule::Feedback(own) => {
+                Rule::Feedback(FeedbackSettings { schedule: own.schedule.at_least(least), ..own.clone() })
+            }
+            Rule::Relaxation(own) => {
+                Rule::Relaxation(RelaxationSettings { schedule: own.schedule.at_least(least), ..own.clone() })
+            }
+        }
+    }
+
     fn learn_on<T: Real>(&self, member: &Member, data: &Dataset<'_, T>, n_seen: f64) -> Result<Member> {
-        let rule = &self.settings.rule;
+        let training = &self.settings.training;
+        let kept = training.forget.map_or(n_seen, |rows| n_seen.min(rows));
+        let rule = self.stream_rule(data.total_weight() / data.len() as f64);
         let earlier = learning::hidden_curvature_of(member.network())?;
-        let mut learner = member.learner::<T>(rule)?;
-        let steps = training::partial_fit(&mut learner, data, &self.settings.training, member.steps, n_seen)?;
+        let mut learner = member.learner::<T>(&rule)?;
+        let steps = training::partial_fit(&mut learner, data, training, member.steps, kept)?;
         let feedback = learner.feedback_state();
         let mut network = learner.into_network()?;
         if matches!(rule, Rule::Feedback(_)) {
-            learning::settle_stream(&mut network, data, &earlier, data.total_weight() / n_seen)?;
+            let some: Vec<usize> = (0..data.len()).step_by(CURVATURE_OF).collect();
+            let share = (data.total_weight() / kept).min(1.0);
+            let sample = data.gather(&some);
+            // Samples of weight 0 have no curvature.
+            let has_weight = sample.view().total_weight() > 0.0;
+            let sample = if has_weight { sample.view() } else { *data };
+            learning::settle_stream(&mut network, &sample, &earlier, share)?;
         }
         let plan = member.plan(member.report.epochs);
         Ok(Member::new(network.to_precision()?, &plan, feedback, steps, member.report.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use faer::Mat;
+    use rand::RngExt;
+
+    use super::*;
+    use crate::base::random::stream;
+    use crate::metrics;
+
+    /// y = ±2 x₁ + x₂, whose sign changes in the middle of the stream.
+    fn turning(n: usize) -> (Mat<f64>, Mat<f64>) {
+        let mut rng = stream(9, 0);
+        let x = Mat::from_fn(2, n, |_, _| rng.random_range(-1.0..1.0));
+        let y = Mat::from_fn(1, n, |_, j| {
+            let sign = if 2 * j < n { 2.0 } else { -2.0 };
+            sign * x[(0, j)] + x[(1, j)] + 0.1 * rng.random_range(-1.0..1.0)
+        });
+        (x, y)
+    }
+
+    fn streamed(x: &Mat<f64>, y: &Mat<f64>, forget: Option<f64>) -> Model {
+        let mut settings = ModelSettings::fast();
+        settings.network.hidden_layer_sizes = vec![];
+        settings.training.forget = forget;
+        let chunk = |start: usize| Samples::new(x.subcols(start, 1000), y.subcols(start, 1000)).unwrap();
+        let mut model = Model::for_stream(&chunk(0), &settings).unwrap();
+        for start in (0..x.ncols()).step_by(1000) {
+            model.partial_fit(&chunk(start)).unwrap();
+        }
+        model
+    }
+
+    #[test]
+    fn a_stream_that_forgets_follows_what_has_changed_and_represents_so_many_rows() {
+        let (x, y) = turning(20_000);
+        let (kept, forgetful) = (streamed(&x, &y, None), streamed(&x, &y, Some(2000.0)));
+        let rmse = |model: &Model| {
+            let predicted = model.predict(x.subcols(19_000, 1000)).unwrap();
+            metrics::rmse(predicted.mean().as_ref(), y.subcols(19_000, 1000)).unwrap()
+        };
+        // 10,000 rows of the new kind: exp(−5) of the forgetful posterior are still of the old.
+        assert!(rmse(&forgetful) < 0.12, "{}", rmse(&forgetful));
+        assert!(rmse(&kept) > 2.0 * rmse(&forgetful), "{} {}", rmse(&kept), rmse(&forgetful));
+        // η₄ less the prior's counts the rows a posterior represents.
+        let rows = |model: &Model| {
+            let block = &model.members()[0].network().output().blocks()[0];
+            block.natural().count - block.prior().count
+        };
+        assert!((rows(&forgetful) - 2000.0).abs() < 20.0, "{}", rows(&forgetful));
+        assert!(rows(&kept) > 10_000.0, "{}", rows(&kept));
     }
 }

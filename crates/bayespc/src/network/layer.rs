@@ -55,7 +55,7 @@ impl LayerPrior {
 /// Posterior of one layer's weights and noise, with what the forward pass needs in working precision.
 #[derive(Clone, Debug)]
 pub struct Layer<T: Real> {
-    /// η⁰, which never changes.
+    /// η⁰, which changes only where the data say how wide it should be.
     prior: Arc<NaturalParams>,
     posterior: Posterior<T>,
 }
@@ -133,6 +133,11 @@ impl<T: Real> Layer<T> {
     /// η⁰.
     pub fn prior(&self) -> &NaturalParams {
         &self.prior
+    }
+
+    /// Replace η⁰; the posterior is as before until it is next updated.
+    pub(crate) fn set_prior(&mut self, prior: NaturalParams) {
+        self.prior = Arc::new(prior);
     }
 
     /// η, symmetric in full.

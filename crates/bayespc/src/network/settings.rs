@@ -55,6 +55,12 @@ impl NetworkSettings {
                 must_be: "positive and finite",
             });
         }
+        if self.prior.relevance && !self.hidden_layer_sizes.is_empty() {
+            return Err(Error::Conflict { first: "prior.relevance", second: "hidden layers" });
+        }
+        if self.prior.relevance {
+            self.head.require_gaussian("prior.relevance")?;
+        }
         self.init.validate()?;
         self.prior.validate()?;
         self.head.validate()
@@ -76,12 +82,22 @@ pub struct PriorSettings {
     pub scale: f64,
     /// ν⁰ = d_y + `extra_dof`; above 1, so that ⟨Σ⟩ exists.
     pub extra_dof: f64,
+    /// One V⁰ for each input, learned from the data: inputs that tell nothing are silenced. Of
+    /// networks without hidden layers and of constant noise.
+    pub relevance: bool,
 }
 
 impl Default for PriorSettings {
     /// The paper's prior.
     fn default() -> Self {
-        Self { var: 10.0, input_layer_var: None, output_layer_var: None, scale: 1000.0, extra_dof: 2.0 }
+        Self {
+            var: 10.0,
+            input_layer_var: None,
+            output_layer_var: None,
+            scale: 1000.0,
+            extra_dof: 2.0,
+            relevance: false,
+        }
     }
 }
 

@@ -23,6 +23,9 @@ use crate::heads::ActivityPredictive;
 use crate::network::{Activities, CovarianceRule, Network, Posteriors};
 use crate::real::Real;
 
+/// More draws than tell anything new.
+const MOST_DRAWS: usize = 100_000;
+
 /// How to predict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -82,9 +85,11 @@ impl Method {
     /// Check the settings.
     pub fn validate(&self) -> Result<()> {
         match self {
-            Self::MonteCarlo { draws: 0, .. } => {
-                Err(Error::Setting { name: "method.monte_carlo.draws", value: 0.0, must_be: "at least 1" })
-            }
+            Self::MonteCarlo { draws, .. } if !(1..=MOST_DRAWS).contains(draws) => Err(Error::Setting {
+                name: "method.monte_carlo.draws",
+                value: *draws as f64,
+                must_be: "between 1 and 100 000",
+            }),
             _ => Ok(()),
         }
     }

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
+/// More passes than any data need: a slip of the keyboard should not run for years.
+const MOST_EPOCHS: usize = 10_000_000;
+
 /// Settings of the loop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -21,6 +24,10 @@ pub struct TrainingSettings {
     pub patience: Option<usize>,
     /// Validate every so many epochs.
     pub validate_every: usize,
+    /// How many of the last samples of a stream the posterior represents; all of them if not given. For data whose
+    /// meaning drifts. A fit, which sees all its samples again and again, does not use it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forget: Option<f64>,
 }
 
 impl Default for TrainingSettings {
@@ -32,6 +39,7 @@ impl Default for TrainingSettings {
             validation_fraction: 0.0,
             patience: None,
             validate_every: 5,
+            forget: None,
         }
     }
 }
@@ -41,6 +49,10 @@ impl TrainingSettings {
     pub fn validate(&self) -> Result<()> {
         if self.batch_size == Some(0) {
             return Err(Error::Setting { name: "training.batch_size", value: 0.0, must_be: "at least 1" });
+        }
+        if self.epochs > MOST_EPOCHS {
+            let value = self.epochs as f64;
+            return Err(Error::Setting { name: "training.epochs", value, must_be: "at most 10 000 000" });
         }
         if self.validate_every == 0 {
             return Err(Error::Setting {
@@ -56,6 +68,7 @@ impl TrainingSettings {
                 must_be: "in [0, 1)",
             });
         }
+        self.forget.map_or(Ok(()), |rows| crate::base::check::positive("training.forget", rows))?;
         if self.patience.is_some() && self.validation_fraction == 0.0 {
             return Err(Error::Conflict {
                 first: "training.patience",

@@ -6,6 +6,7 @@ mod common;
 
 mod baselines;
 mod determinism;
+mod elsewhere;
 mod epistemic_toy;
 mod explain;
 mod generative;
@@ -21,3 +22,4 @@ mod reference_moments;
 mod reference_special;
 mod relaxation;
 mod robustness;
+mod rounds;

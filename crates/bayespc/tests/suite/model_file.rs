@@ -11,7 +11,7 @@ use bayespc::{Model, ModelSettings, Samples};
 use faer::Mat;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use safetensors::tensor::{SafeTensors, TensorView, serialize};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 
 fn data() -> (Mat<f64>, Mat<f64>) {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
@@ -97,17 +97,23 @@ fn rewritten(
     let (_, metadata) = SafeTensors::read_metadata(bytes).unwrap();
     let header = metadata.metadata().as_ref().unwrap()["bayespc"].clone();
     let mut parts = Vec::new();
-    for (name, view) in file.tensors() {
+    for (name, view) in file.tensors().into_iter().filter(|(name, _)| name != "crc32") {
         let (mut shape, mut data) = (view.shape().to_vec(), view.data().to_vec());
         if change_tensor(&name, &mut shape, &mut data) {
             parts.push((name, view.dtype(), shape, data));
         }
     }
+    let header = change_header(&header);
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(header.as_bytes());
+    parts.sort_by(|a, b| a.0.cmp(&b.0));
+    parts.iter().for_each(|(_, _, _, data)| crc.update(data));
+    parts.push(("crc32".to_owned(), Dtype::U32, vec![1], crc.finalize().to_le_bytes().to_vec()));
     let views: Vec<_> = parts
         .iter()
         .map(|(name, dtype, shape, data)| (name, TensorView::new(*dtype, shape.clone(), data).unwrap()))
         .collect();
-    serialize(views, Some(HashMap::from([("bayespc".to_owned(), change_header(&header))]))).unwrap()
+    serialize(views, Some(HashMap::from([("bayespc".to_owned(), header)]))).unwrap()
 }
 
 const TENSOR: &str = "member.0.hidden.0.posterior.post_pre";
@@ -115,18 +121,50 @@ const TENSOR: &str = "member.0.hidden.0.posterior.post_pre";
 #[test]
 fn another_version_is_refused_before_anything_else_is_read() {
     let bytes = model(&settings()).to_bytes().unwrap();
-    let newer = rewritten(&bytes, |_| r#"{"version":4,"anything":[]}"#.to_owned(), |_, _, _| true);
+    let newer = rewritten(&bytes, |_| r#"{"version":5,"anything":[]}"#.to_owned(), |_, _, _| true);
     let error = Model::from_bytes(&newer).unwrap_err();
-    assert!(matches!(error, Error::ModelFile(ModelFileError::Version { supported: 3, .. })), "{error}");
+    assert!(matches!(error, Error::ModelFile(ModelFileError::Version { supported: 4, .. })), "{error}");
 }
 
 #[test]
 fn a_header_that_is_not_ours_is_refused() {
     let bytes = model(&settings()).to_bytes().unwrap();
-    for header in ["", "{}", "[]", r#"{"version":3}"#] {
+    for header in ["", "{}", "[]", r#"{"version":4}"#] {
         let bad = rewritten(&bytes, |_| header.to_owned(), |_, _, _| true);
         assert!(matches!(Model::from_bytes(&bad), Err(Error::ModelFile(_))), "{header}");
     }
+}
+
+/// Each of some thousand bits, one at a time: the file is refused, whatever it would have said.
+#[test]
+fn no_flipped_bit_goes_unnoticed() {
+    let bytes = model(&settings()).to_bytes().unwrap();
+    let step = bytes.len() / 1000;
+    for (k, place) in (0..bytes.len()).step_by(step).enumerate() {
+        let mut bad = bytes.clone();
+        bad[place] ^= 1 << (k % 8);
+        let error = Model::from_bytes(&bad).unwrap_err();
+        assert!(matches!(error, Error::ModelFile(_)), "byte {place}: {error}");
+    }
+}
+
+#[test]
+fn numbers_that_cannot_be_are_refused_in_a_file_too() {
+    let bytes = model(&settings()).to_bytes().unwrap();
+    let with = |place: &str, value: serde_json::Value| {
+        let changed = |header: &str| {
+            let mut header: serde_json::Value = serde_json::from_str(header).unwrap();
+            *header.pointer_mut(place).unwrap() = value.clone();
+            header.to_string()
+        };
+        Model::from_bytes(&rewritten(&bytes, changed, |_, _, _| true)).unwrap_err().to_string()
+    };
+    let many = serde_json::json!(1_000_000_000_000_u64);
+    assert!(with("/settings/members", many.clone()).contains("at most"));
+    assert!(with("/settings/training/epochs", many.clone()).contains("at most"));
+    let draws = serde_json::json!({"monte_carlo": {"draws": many, "seed": 0, "layer_noise": false}});
+    assert!(with("/settings/method", draws).contains("draws"));
+    assert!(with("/n_seen", serde_json::json!(-1)).contains("n_seen"));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! A_l = C_l + λ tr(C_l)/d_l · I ,   of which A_l⁻¹ or a factor is kept
 //! ```
 
-use faer::{Accum, Mat, MatRef};
+use faer::{Accum, Mat, MatMut, MatRef};
 use rayon::prelude::*;
 
 use super::settings::FeedbackSettings;
@@ -117,6 +117,34 @@ impl<T: Real> FeedbackMemory<T> {
     }
 }
 
+/// Learning from sums alone, for samples that are elsewhere.
+impl<T: Real> FeedbackMemory<T> {
+    /// Count a batch of total weight `weight` whose Σ w g gᵀ these are, let it join C_l, and renew A_l.
+    pub(crate) fn absorb(
+        &mut self,
+        outers: &[Mat<f64>],
+        weight: f64,
+        settings: &FeedbackSettings,
+    ) -> Result<()> {
+        self.steps += 1;
+        self.refreshed = self.steps;
+        let (keep, share) = (1.0 - settings.rate, settings.rate / weight);
+        let correction = 1.0 / (1.0 - keep.powf(self.steps as f64));
+        for (layer, outer) in self.layers.iter_mut().zip(outers) {
+            layer.blend(outer, keep, share);
+            let cov = &layer.covariance;
+            let ridge = correction * settings.damping * trace(cov.as_ref()) / cov.nrows() as f64 + 1e-12;
+            layer.damped.refresh(cov, correction, ridge, settings.refresh_every > 1)?;
+        }
+        Ok(())
+    }
+
+    /// A_{l+1}⁻¹ B in place.
+    pub(crate) fn solve_in_place(&self, l: usize, b: MatMut<'_, f64>) {
+        self.layers[l].damped.factor.solve_in_place(b);
+    }
+}
+
 impl<T: Real> LayerMemory<T> {
     fn new(d: usize) -> Self {
         Self {
@@ -149,11 +177,21 @@ impl<T: Real> LayerMemory<T> {
             }
             accum = Accum::Add;
         }
-        for j in 0..self.covariance.ncols() {
-            let outer = &self.outer.col_as_slice(j)[j..];
-            for (c, o) in self.covariance.col_as_slice_mut(j)[j..].iter_mut().zip(outer) {
-                *c = without_dust(keep * *c + share * o.as_f64());
-            }
+        blend_lower(&mut self.covariance, &self.outer, keep, share);
+    }
+
+    /// C ← keep · C + share · outer.
+    fn blend(&mut self, outer: &Mat<f64>, keep: f64, share: f64) {
+        blend_lower(&mut self.covariance, outer, keep, share);
+    }
+}
+
+/// C ← keep · C + share · outer in lower triangles.
+fn blend_lower<S: Real>(covariance: &mut Mat<f64>, outer: &Mat<S>, keep: f64, share: f64) {
+    for j in 0..covariance.ncols() {
+        let outer = &outer.col_as_slice(j)[j..];
+        for (c, o) in covariance.col_as_slice_mut(j)[j..].iter_mut().zip(outer) {
+            *c = without_dust(keep * *c + share * o.as_f64());
         }
     }
 }

@@ -143,6 +143,11 @@ impl<T: Real> Feedback<T> {
         (&mut self.memory, &self.chunks, &self.response)
     }
 
+    /// What the rule remembers from batch to batch.
+    pub(crate) fn memory_mut(&mut self) -> &mut FeedbackMemory<T> {
+        &mut self.memory
+    }
+
     /// What was inferred, a chunk of samples at a time.
     pub fn chunks(&self) -> &[FeedbackChunk<T>] {
         &self.chunks
@@ -194,17 +199,15 @@ impl<T: Real> Feedback<T> {
                 .for_each(|faer::unzip!(a, out)| *a = out.as_f64());
         }
         faer::zip!(&mut self.target, batch.target()).for_each(|faer::unzip!(t, y)| *t = y.as_f64());
-        network.settings().head.head().respond(
-            self.activity.as_ref(),
-            self.target.as_ref(),
-            batch.weights(),
-            &mut self.response,
-        );
+        let head = network.settings().head.head();
+        head.respond(self.activity.as_ref(), self.target.as_ref(), &mut self.response);
+        let square = squared_error(self.activity.as_ref(), self.target.as_ref(), batch.weights());
+        let factor = head.feedback_factor(square / (batch.total_weight() * self.target.nrows() as f64));
         for chunk in &mut self.chunks {
             let last = chunk.feedback.len() - 1;
             let n = chunk.activities.capacity();
             faer::zip!(&mut chunk.feedback[last], self.response.feedback.subcols(chunk.start, n))
-                .for_each(|faer::unzip!(g, from)| *g = T::lit(*from));
+                .for_each(|faer::unzip!(g, from)| *g = T::lit(*from * factor));
         }
     }
 
@@ -228,6 +231,23 @@ impl<T: Real> Feedback<T> {
             }
         });
     }
+}
+
+/// Σ w |y − a|² over the rows of the target.
+pub(crate) fn squared_error(
+    activity: MatRef<'_, f64>,
+    target: MatRef<'_, f64>,
+    weights: Option<&[f64]>,
+) -> f64 {
+    let mut square = 0.0;
+    for j in 0..target.ncols() {
+        let weight = weights.map_or(1.0, |w| w[j]);
+        for i in 0..target.nrows() {
+            let error = target[(i, j)] - activity[(i, j)];
+            square += weight * (error * error);
+        }
+    }
+    square
 }
 
 impl<T: Real> ErrorChunk<T> for FeedbackChunk<T> {

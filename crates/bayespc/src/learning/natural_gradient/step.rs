@@ -141,6 +141,31 @@ impl<T: Real> NaturalGradient<T> {
         learned
     }
 
+    /// An exact step from sums alone: κ s Σ w φφᵀ (lower triangle) and κ s Σ w ε φᵀ of every layer, of samples of
+    /// total weight `weight`. Inputs must not be whitened, nor noise be learned.
+    pub(crate) fn absorb(
+        &mut self,
+        layers: &mut [Layer<T>],
+        sums: &[(Mat<f64>, Mat<f64>)],
+        weight: f64,
+        blend: Blend,
+    ) -> Result<()> {
+        debug_assert!(self.whitening.is_none(), "whitened inputs have a step of their own");
+        self.steps += 1;
+        self.refreshed = self.steps;
+        for ((layer, state), (pre_pre, gradient)) in layers.iter_mut().zip(&mut self.layers).zip(sums) {
+            let posterior = layer.moving();
+            state.hand_over(posterior);
+            posterior.blend_col_precision(pre_pre, 1.0 - blend.rate, blend.rate * blend.scale * weight);
+            posterior.factor()?;
+            posterior.step_by_factor(gradient, std::mem::take(&mut state.pull) + blend.rate);
+            if state.col_cov.nrows() > 0 {
+                posterior.col_cov_into(&mut state.col_cov);
+            }
+        }
+        Ok(())
+    }
+
     /// Bring η₁ of every layer up to date and apply the pull to the prior that is still waiting; inputs are
     /// those of the data again.
     pub fn settle(&mut self, network: &mut Network<T>) -> Result<()> {

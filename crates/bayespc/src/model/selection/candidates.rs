@@ -25,6 +25,9 @@ const LARGEST: usize = 512;
 /// Samples per batch of a linear model: its posterior is a sum, the same whatever they are.
 const LINE_BATCH: usize = 4096;
 
+/// Inputs at most of which each may have a prior of its own.
+const MANY: usize = 1024;
+
 /// The first candidates.
 pub(super) fn first(task: Task, n: usize, settings: &ModelSettings) -> Vec<MemberPlan> {
     let (search, own) = (&settings.search, &settings.network);
@@ -82,6 +85,23 @@ pub(super) fn linear(n: usize, settings: &ModelSettings) -> Vec<MemberPlan> {
     all_bins(n, settings).into_iter().flat_map(|bins| vars.iter().map(move |&var| one(bins, var))).collect()
 }
 
+/// The exact linear models with a prior for each input: where many inputs tell nothing, one prior for all is too narrow
+/// for those that do. `width` is the number of inputs by that of bins.
+pub(super) fn relevant(
+    n: usize,
+    width: impl Fn(usize) -> usize,
+    settings: &ModelSettings,
+) -> Vec<MemberPlan> {
+    let mut plans = linear(n, settings);
+    plans.dedup_by_key(|plan| plan.bins);
+    plans.retain(|plan| (2..=MANY).contains(&width(plan.bins)));
+    for plan in &mut plans {
+        plan.network.prior.var = 1.0;
+        plan.network.prior.relevance = true;
+    }
+    plans
+}
+
 /// Bins to try. Where columns share one scale, as pixels do, they have no codes.
 fn all_bins(n: usize, settings: &ModelSettings) -> Vec<usize> {
     let fine = |bins: usize| if n >= FINER * BIN_SAMPLES * bins { FINER * bins } else { bins };
@@ -133,7 +153,7 @@ pub(super) fn around(
 ) -> Vec<MemberPlan> {
     let search = &settings.search;
     let mut plans: Vec<MemberPlan> = Vec::new();
-    if search.prior_vars.len() > 1 {
+    if search.prior_vars.len() > 1 && !best.network.prior.relevance {
         plans.extend([best.network.prior.var / STEP, best.network.prior.var * STEP].into_iter().filter_map(
             |var| {
                 let mut plan = best.clone();
@@ -204,6 +224,22 @@ mod tests {
         assert_eq!(plans.len() - linear.len(), 12);
         assert_eq!(linear.len(), 3 * SearchSettings::default().linear_vars.len());
         assert!(linear.iter().all(|plan| plan.epochs == 1));
+    }
+
+    #[test]
+    fn inputs_have_priors_of_their_own_where_there_are_some_and_not_too_many() {
+        let settings = ModelSettings::default();
+        let plans = relevant(100, |bins| 5 * (1 + bins), &settings);
+        assert_eq!(plans.iter().map(|plan| plan.bins).collect::<Vec<_>>(), settings.search.bins);
+        for plan in &plans {
+            assert!(plan.network.prior.relevance && plan.validate().is_ok());
+            assert!(around(plan, &[plan], 100, &settings).is_empty());
+        }
+        assert!(relevant(100, |_| 1, &settings).is_empty());
+        assert_eq!(relevant(100, |bins| 300 * (1 + bins), &settings).len(), 1);
+        let mut by_hand = settings;
+        by_hand.network.hidden_layer_sizes = vec![20];
+        assert!(relevant(100, |_| 20, &by_hand).is_empty());
     }
 
     #[test]

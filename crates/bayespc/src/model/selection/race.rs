@@ -10,7 +10,7 @@
 use rand::seq::SliceRandom;
 use rayon::prelude::*;
 
-use super::candidates::around;
+use super::candidates::{around, relevant};
 use super::choice::Choice;
 use super::score::{HeldOut, HeldOutFolds, complements, score};
 use crate::base::random::stream;
@@ -137,14 +137,14 @@ impl<'a, 'b> Race<'a, 'b> {
         let enough = if self.n > search.max_rows { 2.min(k) } else { k };
         if self.settings.time_limit.is_some() {
             // What is cheap comes first, so that there is something when the time is up.
-            self.advance(&linear, enough, false);
+            self.advance(&linear, enough, false)?;
         }
         // A fold of few samples says little, of classes less than of values.
         let folds = if self.held_out.is_classes() { ROUND.div_ceil(self.folds[0].len()) } else { 1 };
         let round = folds.clamp(1, 3);
-        self.advance(&deep, round.min(k), false);
+        self.advance(&deep, round.min(k), false)?;
         let survivors = self.in_time(&self.best(&deep, search.survivors), 2 * round);
-        self.advance(&survivors, (2 * round).min(k), false);
+        self.advance(&survivors, (2 * round).min(k), false)?;
         let order = self.best(&survivors, survivors.len());
         let tried: Vec<&MemberPlan> = self.kinds.iter().map(|kind| &kind.plan).collect();
         let more = order
@@ -153,27 +153,28 @@ impl<'a, 'b> Race<'a, 'b> {
         let fresh: Vec<usize> = (self.kinds.len()..self.kinds.len() + more.len()).collect();
         self.add(more);
         let fresh = self.in_time(&fresh, k + 2 * round);
-        self.advance(&fresh, (2 * round).min(k), false);
+        self.advance(&fresh, (2 * round).min(k), false)?;
         let contenders: Vec<usize> = survivors.iter().chain(&fresh).copied().collect();
         let mut finalists = self.in_time(&self.complements(&contenders, last), k);
         self.forget_all_but(&[&finalists[..], &linear[..]].concat());
         self.work.enter(Stage::Training)?;
-        self.advance(&finalists, k, true);
+        self.advance(&finalists, k, true)?;
         // Exact linear models cost next to nothing: all are judged by all folds, and what lies around the best of them.
-        self.advance(&linear, enough, false);
+        self.advance(&linear, enough, false)?;
         let mut lines = linear.clone();
         if let [best] = self.best(&linear, 1)[..] {
             let tried: Vec<&MemberPlan> = self.kinds.iter().map(|kind| &kind.plan).collect();
-            let more = around(&self.kinds[best].plan, &tried, self.n, &self.settings);
+            let mut more = around(&self.kinds[best].plan, &tried, self.n, &self.settings);
+            more.extend(relevant(self.n, |bins| self.ensemble.width(bins), &self.settings));
             let fresh: Vec<usize> = (self.kinds.len()..self.kinds.len() + more.len()).collect();
             self.add(more);
-            self.advance(&fresh, enough, false);
+            self.advance(&fresh, enough, false)?;
             lines.extend(fresh);
         }
         let lines = self.best(&lines, LINES);
         finalists.extend(&lines);
         self.forget_all_but(&finalists);
-        self.advance(&lines, k, true);
+        self.advance(&lines, k, true)?;
         if self.work.is_over() {
             self.keep_what_is_there(&mut finalists)?;
         }
@@ -254,7 +255,7 @@ impl<'a, 'b> Race<'a, 'b> {
 
     /// Train and judge these kinds on the first `folds` folds, as far as they are not yet. In the end (`whole`) every
     /// network has learned from all samples that are not in its fold. What is stopped has failed.
-    fn advance(&mut self, kinds: &[usize], folds: usize, whole: bool) {
+    fn advance(&mut self, kinds: &[usize], folds: usize, whole: bool) -> Result<()> {
         let mut trials: Vec<(usize, usize)> = Vec::new();
         for &c in kinds {
             for f in 0..folds {
@@ -273,6 +274,9 @@ impl<'a, 'b> Race<'a, 'b> {
             // A candidate that cannot be trained is out of the race.
             .map(|(c, f)| ((c, f), self.train(c, f, whole).ok()))
             .collect();
+        if self.work.waits() {
+            return Err(Error::Interrupted);
+        }
         results.sort_by_key(|((c, f), _)| (*c, *f));
         for ((c, f), result) in results {
             let kind = &mut self.kinds[c];
@@ -311,6 +315,7 @@ impl<'a, 'b> Race<'a, 'b> {
         for (&c, judged) in kinds.iter().zip(judged) {
             self.kinds[c].judged = judged;
         }
+        Ok(())
     }
 
     pub(super) fn cost(&self, c: usize, f: usize) -> u64 {

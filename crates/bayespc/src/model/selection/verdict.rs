@@ -146,6 +146,9 @@ impl Race<'_, '_> {
         {
             spread = spread.and_far(&moments, &targets, &weights);
         }
+        if self.work.waits() {
+            return Err(Error::Interrupted);
+        }
         calibrated.spread = Some(spread);
         let d = self.held_out.scaling.dim();
         let summed: f64 = weights.iter().sum::<f64>() / d as f64;
@@ -211,6 +214,9 @@ impl Race<'_, '_> {
                 let slice = own.standardise(&slice.view(), plan.bins)?;
                 Ok((predict_member(&member.ok_or(Error::Interrupted)?, &slice, self.settings.method)?, slice))
             })
+            // All slices before the first error: each says by itself which network it needs.
+            .collect::<Vec<Result<_>>>()
+            .into_iter()
             .collect::<Result<_>>()?;
         let (mut moments, mut targets, mut weights) = (Moments::default(), Vec::new(), Vec::new());
         for (predictive, slice) in &predicted {

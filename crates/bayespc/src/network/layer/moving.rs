@@ -91,7 +91,7 @@ impl<T: Real> MovingMean<T> {
 
     /// η₁ ← keep · η₁ + (1−keep) η⁰₁ + `outer` and likewise η₄, with M and Ψ as they are. Only lower triangles
     /// are read and written.
-    pub fn blend_col_precision(&mut self, outer: &Mat<T>, keep: f64, count: f64) {
+    pub fn blend_col_precision<S: Real>(&mut self, outer: &Mat<S>, keep: f64, count: f64) {
         blend_lower(&mut self.col_precision, &self.prior.pre_pre, outer, keep);
         self.blend_count(keep, count);
     }
@@ -127,7 +127,7 @@ impl<T: Real> MovingMean<T> {
     }
 
     /// M ← M + (gradient + pull (M⁰ − M) V⁰⁻¹) V by the factor of η₁.
-    pub fn step_by_factor(&mut self, gradient: &Mat<T>, pull: f64) {
+    pub fn step_by_factor<S: Real>(&mut self, gradient: &Mat<S>, pull: f64) {
         cast_into(&mut self.step, gradient.as_ref());
         self.add_pull(pull);
         self.col_precision_chol.solve_in_place(self.step.as_mut().transpose_mut());

@@ -217,32 +217,42 @@ impl Predictive {
         })
     }
 
-    /// The same with noise and epistemic covariance changed apart: `t_ν(μ, α A + D E D + γ I)`, where `epistemic` says
-    /// what each epistemic variance becomes and D is the root of the ratio. Where that variance is in the spread of the
-    /// components' means, they move apart or together by D.
+    /// The same with noise and epistemic covariance changed apart: `t_ν(μ, B (α A + γ I) B + D E D)`. `parts` says what
+    /// aleatoric and epistemic variance of a target become; the diagonals B and D are the roots of the ratios. Where
+    /// epistemic variance is in the spread of the components' means, they move apart or together by D.
     pub(crate) fn spread(
         &self,
         (alpha, gamma): (f64, f64),
-        epistemic: impl Fn(f64) -> f64,
+        parts: impl Fn(f64, f64) -> (f64, f64),
         dof: f64,
     ) -> Self {
         let d = self.n_targets();
         let floor = Mat::from_fn(d, d, |i, j| if i == j { gamma } else { 0.0 });
-        let own = self.epistemic_variance();
-        let ratio = Mat::from_fn(d, own.ncols(), |i, j| {
-            let e = own[(i, j)];
-            if e > 0.0 { (epistemic(e) / e).sqrt() } else { 1.0 }
-        });
+        let (noise, doubt) = (self.aleatoric_variance(), self.epistemic_variance());
+        let n = noise.ncols();
+        let (mut noise_ratio, mut doubt_ratio) = (Mat::zeros(d, n), Mat::zeros(d, n));
+        for j in 0..n {
+            for i in 0..d {
+                let (a, e) = (noise[(i, j)], doubt[(i, j)]);
+                let (aleatoric, epistemic) = parts(a, e);
+                noise_ratio[(i, j)] = (aleatoric / (alpha * a + gamma)).sqrt();
+                doubt_ratio[(i, j)] = if e > 0.0 { (epistemic / e).sqrt() } else { 1.0 };
+            }
+        }
         let centre = (self.components.len() > 1).then(|| self.mean());
         self.map(|component| Component {
             mean: match &centre {
-                Some(centre) => Mat::from_fn(d, centre.ncols(), |i, j| {
-                    centre[(i, j)] + ratio[(i, j)] * (component.mean[(i, j)] - centre[(i, j)])
+                Some(centre) => Mat::from_fn(d, n, |i, j| {
+                    centre[(i, j)] + doubt_ratio[(i, j)] * (component.mean[(i, j)] - centre[(i, j)])
                 }),
                 None => component.mean.clone(),
             },
-            aleatoric: component.aleatoric.scaled(&vec![alpha.sqrt(); d]).plus_shared(&floor),
-            epistemic: component.epistemic.scaled_each(&ratio),
+            aleatoric: component
+                .aleatoric
+                .scaled(&vec![alpha.sqrt(); d])
+                .plus_shared(&floor)
+                .scaled_each(&noise_ratio),
+            epistemic: component.epistemic.scaled_each(&doubt_ratio),
             dof: Dof::Shared(dof),
         })
     }

@@ -1,0 +1,371 @@
+//! Learning a table that is in many places: passes over its parts, each of which says what it has as sums.
+//!
+//! ```text
+//! let mut rounds = Rounds::begin(settings, …)?;
+//! while rounds.next_pass().is_some() {
+//!     let parts = …each part, anywhere: rounds.statistics(rows, number of the first row)…;
+//!     rounds = rounds.absorb(parts)?;
+//! }
+//! let model = rounds.into_model()?;
+//! ```
+//!
+//! Both [`Rounds`] and [`PartStatistics`] go through bytes without a change. What kind of pass is due stands in them
+//! (`plan`), so that the loop is all that a driver needs, be it a thread pool, Dask, Make or Slurm. A part's rows
+//! are no longer needed once its statistics exist. However a table is cut, in whatever order its parts come and
+//! whoever adds them up, the model has the same bits (`part`). Statistics of another model or pass are refused,
+//! and so are rows that are missing or come twice.
+
+mod bytes;
+mod calibrate;
+mod file;
+mod learn;
+mod part;
+mod plan;
+mod rows;
+mod table;
+mod thin;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+pub use part::PartStatistics;
+pub use plan::{Pass, RoundSettings};
+pub use thin::ThinPart;
+
+use self::learn::Gatherer;
+use self::part::{Chunks, Edge, cut};
+use self::plan::{DRAW, Plan};
+use self::rows::Rows;
+use self::table::Columns;
+use super::calibration::{Calibrated, Calibration};
+use super::ensemble::{Ensemble, Member, MemberPlan, member_seed};
+use super::fit::check_task;
+use super::model::Model;
+use super::settings::{InputScaling, ModelSettings};
+use crate::base::random::of_row;
+use crate::base::tree;
+use crate::data::{Samples, Standardiser, Task};
+use crate::error::{Error, Result, RoundsError};
+use crate::learners::Rule;
+
+/// Numbers of drawn rows at most, and rows at least and at most.
+const DRAWN: (usize, usize, usize) = (1 << 21, 256, 8192);
+
+/// Chunks whose sums exist at the same time.
+const AT_ONCE: usize = 16;
+
+/// A model in the making.
+#[derive(Clone, Debug)]
+pub struct Rounds {
+    settings: ModelSettings,
+    /// What is still to be done; none of a finished model.
+    plan: Option<Plan>,
+    /// None before the first pass.
+    model: Option<Model>,
+    /// Notes for the model to be; later they are the model's own.
+    notes: BTreeMap<String, String>,
+    digest: u64,
+}
+
+impl Rounds {
+    /// Nothing known yet. Networks are as the settings have them: nothing is searched.
+    pub fn begin(settings: &ModelSettings, rounds: &RoundSettings, task: Task) -> Result<Self> {
+        settings.validate()?;
+        rounds.validate()?;
+        check_task(task, settings)?;
+        let not_in_rounds = "learning in rounds";
+        if !matches!(settings.rule, Rule::Feedback(_)) {
+            return Err(Error::Conflict { first: "rule = relaxation", second: not_in_rounds });
+        }
+        if settings.calibration == Calibration::Conformal {
+            return Err(Error::Conflict { first: "calibration = conformal", second: not_in_rounds });
+        }
+        let plan = Plan {
+            task,
+            settings: rounds.clone(),
+            seed: settings.training.seed,
+            members: settings.members,
+            pass: Pass::Table,
+            rows: 0,
+            weight: 0.0,
+        };
+        Self::sealed(settings.clone(), Some(plan), None, BTreeMap::new())
+    }
+
+    /// The pass that is due; none if the model is finished.
+    pub fn next_pass(&self) -> Option<Pass> {
+        self.plan.as_ref().map(|plan| plan.pass)
+    }
+
+    /// What the model is to be.
+    pub fn settings(&self) -> &ModelSettings {
+        &self.settings
+    }
+
+    /// Real values, or how many classes.
+    pub fn task(&self) -> Option<Task> {
+        self.plan.as_ref().map(|plan| plan.task).or_else(|| self.model.as_ref().map(Model::task))
+    }
+
+    /// The model as it is now; none before the first pass.
+    pub fn model(&self) -> Option<&Model> {
+        self.model.as_ref()
+    }
+
+    /// The model, finished.
+    pub fn into_model(self) -> Result<Model> {
+        if self.plan.is_some() {
+            return Err(Error::NotFitted);
+        }
+        self.model.ok_or(Error::NotFitted)
+    }
+
+    /// Notes kept with the model.
+    pub fn notes(&self) -> &BTreeMap<String, String> {
+        self.model.as_ref().map_or(&self.notes, Model::notes)
+    }
+
+    /// The same with one more note. It is part of what statistics belong to.
+    pub fn with_note(mut self, name: &str, text: String) -> Result<Self> {
+        let notes = self.model.as_mut().map_or(&mut self.notes, Model::notes_mut);
+        notes.insert(name.to_owned(), text);
+        Self::sealed(self.settings, self.plan, self.model, self.notes)
+    }
+
+    /// What the rows of a part say in the pass that is due; `samples` are none of a part without rows, and
+    /// `first_row` is the number of its first row in the whole table.
+    pub fn statistics(&self, samples: Option<&Samples<'_>>, first_row: u64) -> Result<PartStatistics> {
+        let plan = self.plan.as_ref().ok_or(RoundsError::Finished)?;
+        let Some(samples) = samples else { return Ok(self.nothing(plan)) };
+        self.check(plan, samples)?;
+        let gatherer = self.gatherer(plan)?;
+        let wanted = |row: u64| match &gatherer {
+            Some(gatherer) => gatherer.uses(row),
+            None => plan.pass == Pass::Table,
+        };
+        let of = |rows: &Range<u64>| {
+            let (start, n) = ((rows.start - first_row) as usize, (rows.end - rows.start) as usize);
+            // No rows of a span that has no weight.
+            samples.span(start, n).map_or_else(Rows::default, |span| Rows::of(&span, rows.start, wanted))
+        };
+        let mut part = self.of_rows(plan, gatherer.as_ref(), (first_row, samples.n_samples() as u64), of)?;
+        part.widths = Some((samples.n_features(), samples.targets().n_keys()));
+        part.drawn = self.draw(plan, samples, first_row);
+        Ok(part)
+    }
+
+    /// The same of `n_rows` rows that all have weight 0: they say nothing, but nobody need wait for them.
+    pub fn statistics_of_weightless(&self, n_rows: u64, first_row: u64) -> Result<PartStatistics> {
+        let plan = self.plan.as_ref().ok_or(RoundsError::Finished)?;
+        self.of_rows(plan, self.gatherer(plan)?.as_ref(), (first_row, n_rows), |_| Rows::default())
+    }
+
+    fn nothing(&self, plan: &Plan) -> PartStatistics {
+        PartStatistics { digest: self.digest, pass: plan.pass.to_string(), ..PartStatistics::default() }
+    }
+
+    /// Sums of whole chunks, and rows of those that are not; `of` gives the rows with these numbers that are used.
+    fn of_rows(
+        &self,
+        plan: &Plan,
+        gatherer: Option<&Gatherer<'_>>,
+        (first_row, n_rows): (u64, u64),
+        of: impl Fn(&Range<u64>) -> Rows + Sync,
+    ) -> Result<PartStatistics> {
+        let mut part = self.nothing(plan);
+        self.with_chunks(plan, gatherer, |chunks| {
+            let pieces: Vec<(Range<u64>, bool)> = cut(first_row, n_rows, chunks.length).collect();
+            for group in pieces.chunks(AT_ONCE) {
+                let leaves = group
+                    .par_iter()
+                    .filter(|(_, whole)| *whole)
+                    .map(|(rows, _)| Ok((rows.start / chunks.length, (chunks.leaf)(&of(rows))?)))
+                    .collect::<Result<Vec<_>>>()?;
+                for (chunk, leaf) in leaves {
+                    part.tree
+                        .insert((0, chunk), leaf, chunks.join)
+                        .map_err(|_| RoundsError::Twice { row: chunk * chunks.length })?;
+                }
+                for (rows, _) in group.iter().filter(|(_, whole)| !whole) {
+                    part.edges.push(Edge { covers: rows.clone(), rows: of(rows) });
+                }
+            }
+            Ok(())
+        })?;
+        Ok(part)
+    }
+
+    /// What several parts say together, to be sent on: whoever gets few statistics instead of many has less to do.
+    pub fn combine(&self, parts: Vec<PartStatistics>) -> Result<PartStatistics> {
+        let plan = self.plan.as_ref().ok_or(RoundsError::Finished)?;
+        let gatherer = self.gatherer(plan)?;
+        let mut all = self.nothing(plan);
+        self.with_chunks(plan, gatherer.as_ref(), |chunks| {
+            for (i, mut part) in parts.into_iter().enumerate() {
+                let drawn = std::mem::take(&mut part.drawn);
+                all.join(i, part, chunks)?;
+                all.drawn = self.least_drawn(plan, &[&all.drawn, &drawn], all.widths);
+            }
+            let rows = (plan.pass != Pass::Table).then_some(plan.rows);
+            all.complete(rows, chunks)
+        })?;
+        Ok(all)
+    }
+
+    /// What becomes of the model by a pass over all parts.
+    pub fn absorb(&self, parts: Vec<PartStatistics>) -> Result<Self> {
+        let plan = self.plan.as_ref().ok_or(RoundsError::Finished)?;
+        let mut all = self.combine(parts)?;
+        let drawn = std::mem::take(&mut all.drawn);
+        let (widths, gatherer) = (all.widths, self.gatherer(plan)?);
+        let n_rows = if plan.pass == Pass::Table { all.end(plan.chunk()) } else { plan.rows };
+        let sums = self.with_chunks(plan, gatherer.as_ref(), |chunks| {
+            all.complete(Some(n_rows), chunks)?;
+            all.total(n_rows, chunks)
+        })?;
+        let (Some(sums), Some(widths)) = (sums, widths) else {
+            return Err(Error::Empty { what: "the table" });
+        };
+        let mut plan = plan.clone();
+        let mut model = match (&self.model, plan.pass) {
+            (None, _) => {
+                (plan.rows, plan.weight) = (n_rows, Columns::new(&sums).weight());
+                self.untrained(&plan, &sums, widths, &drawn)?
+            }
+            (Some(model), Pass::Calibration) => {
+                let calibrated = calibrate::calibrate(&plan, model, &drawn)?;
+                Model { calibrated, ..model.clone() }
+            }
+            (Some(model), _) => {
+                let mut next = model.clone();
+                next.ensemble.members = learn::absorb(&plan, model, &sums)?;
+                next.n_seen = plan.weight;
+                next
+            }
+        };
+        let after = plan.after();
+        let plan = after.map(|pass| Plan { pass, ..plan });
+        if plan.is_none() {
+            for member in &mut model.ensemble.members {
+                member.report.epochs = 1;
+            }
+        }
+        Self::sealed(self.settings.clone(), plan, Some(model), BTreeMap::new())
+    }
+
+    /// `work` with the chunks of the pass that is due.
+    fn with_chunks<R>(
+        &self,
+        plan: &Plan,
+        gatherer: Option<&Gatherer<'_>>,
+        work: impl FnOnce(&Chunks<'_>) -> Result<R>,
+    ) -> Result<R> {
+        let leaf = |rows: &Rows| match (gatherer, plan.pass) {
+            (Some(gatherer), _) => gatherer.leaf(rows),
+            (None, Pass::Table) => Ok(table::leaf(rows)),
+            (None, _) => Ok(Vec::new()),
+        };
+        let join = if plan.pass == Pass::Table { table::join } else { tree::add };
+        work(&Chunks { length: plan.chunk(), leaf: &leaf, join })
+    }
+
+    /// The networks, in passes that need them for every row.
+    fn gatherer<'a>(&'a self, plan: &'a Plan) -> Result<Option<Gatherer<'a>>> {
+        match (&self.model, plan.pass) {
+            (Some(model), Pass::Round { .. } | Pass::Weights | Pass::Curvature) => {
+                Gatherer::new(plan, model).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn check(&self, plan: &Plan, samples: &Samples<'_>) -> Result<()> {
+        if let Some(model) = &self.model {
+            return model.check_goes_on(samples);
+        }
+        if samples.task() == plan.task {
+            return Ok(());
+        }
+        Err(Error::Conflict { first: "these targets", second: "the task that was begun" })
+    }
+
+    /// Rows that stand for the whole table: those for which the least numbers are drawn. In the first pass they tell
+    /// the edges of codes; in the last they are rows that networks have not seen.
+    fn draw(&self, plan: &Plan, samples: &Samples<'_>, first_row: u64) -> Rows {
+        let wanted = |row: u64| match plan.pass {
+            Pass::Table => self.settings.bins > 0,
+            Pass::Calibration => plan.held_out_of(row).is_some(),
+            _ => false,
+        };
+        let all = Rows::of(samples, first_row, wanted);
+        let widths = (samples.n_features(), samples.targets().n_keys());
+        self.least_drawn(plan, &[&all], Some(widths))
+    }
+
+    fn least_drawn(&self, plan: &Plan, rows: &[&Rows], widths: Option<(usize, usize)>) -> Rows {
+        let width = widths.map_or(1, |(d, k)| d + k);
+        let most = (DRAWN.0 / width.max(1)).clamp(DRAWN.1, DRAWN.2);
+        let mut places: Vec<(u64, usize, usize)> = rows
+            .iter()
+            .enumerate()
+            .flat_map(|(i, rows)| {
+                let draw = |&row: &u64| of_row(plan.seed, DRAW, row);
+                rows.numbers.iter().map(draw).enumerate().map(move |(j, draw)| (draw, i, j))
+            })
+            .collect();
+        places.sort_unstable_by_key(|&(draw, i, j)| (draw, rows[i].numbers[j]));
+        let mut least = Rows::default();
+        places.iter().take(most).for_each(|&(_, i, j)| least.push(rows[i], j));
+        least
+    }
+
+    /// Networks that have learned nothing yet, with the scaling and the codes of the table.
+    fn untrained(&self, plan: &Plan, sums: &[f64], widths: (usize, usize), drawn: &Rows) -> Result<Model> {
+        let settings = &self.settings;
+        let (columns, (d, k)) = (Columns::new(sums), widths);
+        crate::base::check::same_length("columns of the table", columns.len(), d + k)?;
+        let n_outputs = match plan.task {
+            Task::Regression => k,
+            Task::Classification { classes } => classes,
+        };
+        super::memory::check(settings, d, n_outputs)?;
+        let mut ensemble = Ensemble {
+            task: plan.task,
+            input_scaling: match settings.input_scaling {
+                InputScaling::Auto | InputScaling::Features => columns.scaling(0, d),
+                InputScaling::Whole => columns.whole_scaling(d),
+            },
+            target_scaling: match plan.task {
+                Task::Regression => columns.scaling(d, d + k),
+                Task::Classification { classes } => Standardiser::identity(classes),
+            },
+            codes: BTreeMap::new(),
+            members: Vec::new(),
+        };
+        let plans = settings.plans();
+        if !drawn.is_empty() {
+            drawn.with_samples(plan.task, |samples| {
+                ensemble.add_codes(samples, &plans);
+                Ok(())
+            })?;
+        }
+        let member = |(m, own): (usize, &MemberPlan)| {
+            let width = ensemble.width(own.bins);
+            Member::untrained(own, &settings.rule, width, n_outputs, member_seed(settings.training.seed, m))
+        };
+        ensemble.members = plans.iter().enumerate().map(member).collect::<Result<_>>()?;
+        Ok(Model {
+            settings: settings.clone(),
+            ensemble,
+            calibrated: Calibrated::default(),
+            candidates: Vec::new(),
+            held_out: None,
+            warnings: Vec::new(),
+            interrupted: false,
+            n_seen: 0.0,
+            notes: self.notes.clone(),
+        })
+    }
+}
