@@ -204,10 +204,11 @@ function showLegend() {
 }
 
 async function choose(name, link = {}) {
-  state.model = await askJson(`/api/models/${encodeURIComponent(name)}`);
+  const next = await askJson(`/api/models/${encodeURIComponent(name)}`);
+  // What is known of the model before says nothing of this one.
+  Object.assign(state, { model: next, prediction: null, curves: null, of: null, all: false, order: null });
   const { model } = state;
   const isClasses = model.task === "classification";
-  Object.assign(state, { of: null, all: false, order: null });
   document.title = `${model.targets.join(", ")} · ${model.name}`;
   byId("title").textContent = model.targets.join(", ");
   const rows = model.rows ? ` from ${model.rows.toLocaleString("en")} rows` : "";

@@ -113,7 +113,7 @@ export function curveChart(width, column, curve, { low, high, here, choose, labe
       }
     });
   }
-  if (here.value !== null && here.value !== undefined) {
+  if (here.value !== null && here.value !== undefined && Number.isFinite(here.mean)) {
     const px = across.place(here.value);
     if (Number.isFinite(px) && px >= left - 1 && px <= right + 1) {
       chart.append(

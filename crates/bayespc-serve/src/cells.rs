@@ -140,10 +140,3 @@ fn column(name: &str, cells: &[Cell], kind: Kind) -> Result<Column, Problem> {
         }
     }
 }
-
-/// The name that is written nearly so, if there is one.
-pub fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let alike = |other: &str| strsim::jaro_winkler(&name.to_lowercase(), &other.to_lowercase());
-    let best = names.map(|other| (alike(other), other)).max_by(|a, b| a.0.total_cmp(&b.0));
-    best.filter(|(score, _)| *score > 0.8).map(|(_, other)| other)
-}

@@ -108,7 +108,7 @@ impl ColumnInfo {
                 }
                 Coding::Hash(_) => (Values::Text, json!("")),
             };
-            let missing = feature.coding_has_holes();
+            let missing = has_holes(&feature.coding);
             columns.push(Self { name: feature.name.clone(), values, typical, missing, width });
             at += width;
         }
@@ -116,20 +116,14 @@ impl ColumnInfo {
     }
 }
 
-/// Whether cells were missing in training.
-trait Holes {
-    fn coding_has_holes(&self) -> bool;
-}
-
-impl Holes for bayespc_data::FeatureColumn {
-    fn coding_has_holes(&self) -> bool {
-        match &self.coding {
-            Coding::Number(coding) => coding.missing,
-            Coding::Bool(coding) => coding.missing,
-            Coding::Category(coding) => coding.missing,
-            Coding::Time(coding) => coding.missing,
-            Coding::Hash(_) => true,
-        }
+/// Whether cells were missing in training; a text without words is one like any other.
+fn has_holes(coding: &Coding) -> bool {
+    match coding {
+        Coding::Number(coding) => coding.missing,
+        Coding::Bool(coding) => coding.missing,
+        Coding::Category(coding) => coding.missing,
+        Coding::Time(coding) => coding.missing,
+        Coding::Hash(_) => true,
     }
 }
 

@@ -1,32 +1,14 @@
 //! Who may ask: whoever knows the token, as a `Bearer` header or, in a browser, as a cookie after typing it once.
 //!
-//! Health is told to anybody, and the looks of the page that asks for the token. Without a token a server on a loopback address answers only to names of this machine, so
+//! Without a token a server on a loopback address answers only to names of this machine, so
 //! that a web page elsewhere cannot reach it by a name of its own that leads here.
 
-use axum::body::Bytes;
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::middleware::Next;
-use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::http::{HeaderMap, header};
 
 use crate::digest::{digest, hex};
-use crate::page;
-use crate::problem::Problem;
-use crate::router::App;
 
 /// What a browser keeps.
 const COOKIE: &str = "bayespc_token";
-
-/// Paths that need no token.
-const OPEN: [&str; 7] = [
-    "/v2/health/live",
-    "/v2/health/ready",
-    "/ping",
-    "/health",
-    "/login",
-    "/page/style.css",
-    "/page/icon.svg",
-];
 
 /// The token, by its digest: comparing digests tells nothing of how near a guess was.
 #[derive(Clone)]
@@ -44,7 +26,8 @@ impl Guard {
         }
     }
 
-    fn lets_in(&self, headers: &HeaderMap) -> bool {
+    /// Whether whoever sends these headers knows the token.
+    pub fn lets_in(&self, headers: &HeaderMap) -> bool {
         let Some(token) = self.token else { return true };
         let bearer = headers
             .get(header::AUTHORIZATION)
@@ -64,7 +47,19 @@ impl Guard {
         cookie || bearer == Some(token)
     }
 
-    fn knows(&self, headers: &HeaderMap) -> bool {
+    /// The cookie of whoever types the right token; none if there is no token, or it is another.
+    pub fn cookie(&self, given: &str) -> Option<String> {
+        let token = self.token.filter(|token| digest(given.trim().as_bytes()) == *token)?;
+        Some(format!("{COOKIE}={}; HttpOnly; SameSite=Strict; Path=/", hex(&token)))
+    }
+
+    /// Whether anybody may ask.
+    pub fn is_open(&self) -> bool {
+        self.token.is_none()
+    }
+
+    /// Whether the server answers to the name that it is called by.
+    pub fn knows(&self, headers: &HeaderMap) -> bool {
         if !self.only_local_names {
             return true;
         }
@@ -83,65 +78,6 @@ fn is_local_name(host: &str) -> bool {
     name.eq_ignore_ascii_case("localhost") || name.parse::<std::net::IpAddr>().is_ok()
 }
 
-/// Turns away whoever may not ask.
-pub async fn check(State(app): State<App>, request: Request, next: Next) -> Response {
-    let guard = app.guard();
-    if !guard.knows(request.headers()) {
-        let message = "this name is not answered to: use localhost or an address, or give the server a token";
-        return Problem::new(StatusCode::FORBIDDEN, message).into_response();
-    }
-    let path = request.uri().path();
-    if OPEN.contains(&path) || guard.lets_in(request.headers()) {
-        return next.run(request).await;
-    }
-    // A person with a browser can type the token.
-    if path == "/" {
-        return (StatusCode::UNAUTHORIZED, page::headers(), Html(page::LOGIN)).into_response();
-    }
-    let mut response =
-        Problem::new(StatusCode::UNAUTHORIZED, "a token is needed: send it as `Authorization: Bearer TOKEN`")
-            .into_response();
-    response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    response
-}
-
-/// Takes the token of a form and lets the browser keep its digest.
-pub async fn login(State(app): State<App>, body: Bytes) -> Response {
-    let text = String::from_utf8_lossy(&body);
-    let given = text.split('&').find_map(|pair| pair.strip_prefix("token=")).map(unescaped);
-    let guard = app.guard();
-    match (guard.token, given) {
-        (Some(token), Some(given)) if digest(given.trim().as_bytes()) == token => {
-            let cookie = format!("{COOKIE}={}; HttpOnly; SameSite=Strict; Path=/", hex(&token));
-            let mut response = Redirect::to("/").into_response();
-            if let Ok(cookie) = HeaderValue::from_str(&cookie) {
-                response.headers_mut().insert(header::SET_COOKIE, cookie);
-            }
-            response
-        }
-        (None, _) => Redirect::to("/").into_response(),
-        _ => (StatusCode::UNAUTHORIZED, page::headers(), Html(page::LOGIN_AGAIN.as_str())).into_response(),
-    }
-}
-
-/// A value of a form as it was typed.
-fn unescaped(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        match byte {
-            b'+' => bytes.push(b' '),
-            b'%' => {
-                let pair: Vec<u8> = rest.by_ref().take(2).collect();
-                let code = std::str::from_utf8(&pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok());
-                bytes.extend(code);
-            }
-            other => bytes.push(other),
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,11 +90,5 @@ mod tests {
         for name in ["example.com", "localhost.example.com:80", "evil", ""] {
             assert!(!is_local_name(name), "{name}");
         }
-    }
-
-    #[test]
-    fn forms_are_read_as_they_were_typed() {
-        assert_eq!(unescaped("a%2Bb+c%C3%A4"), "a+b cä");
-        assert_eq!(unescaped("%zz%"), "");
     }
 }

@@ -17,10 +17,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::answer::{Records, answer};
+use crate::app::{App, json_response};
 use crate::cells::{Cell, Columns, csv, table};
 use crate::problem::Problem;
 use crate::request::Asked;
-use crate::router::{App, json_response};
 use crate::served::Served;
 
 const FORMS: [&str; 4] = ["dataframe_split", "dataframe_records", "instances", "inputs"];

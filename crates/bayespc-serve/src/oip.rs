@@ -13,11 +13,13 @@ use bayespc_data::Kind;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::answer::{Answer, Output, answer};
-use crate::cells::{Cell, Columns, nearest, table};
+use crate::answer::{Answer, answer};
+use crate::app::{App, json_response};
+use crate::cells::{Cell, Columns, table};
+use crate::nearest::nearest;
+use crate::output::Output;
 use crate::problem::Problem;
 use crate::request::Asked;
-use crate::router::{App, json_response};
 use crate::served::Served;
 
 /// The tensor of all columns.

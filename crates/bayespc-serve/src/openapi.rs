@@ -4,9 +4,9 @@ use axum::Json;
 use axum::extract::State;
 use serde_json::{Map, Value, json};
 
-use crate::answer::Output;
+use crate::app::App;
 use crate::columns::{ColumnInfo, Values};
-use crate::router::App;
+use crate::output::Output;
 use crate::served::Served;
 
 pub async fn document(State(app): State<App>) -> Json<Value> {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::cells::nearest;
 use crate::error::Error;
 use crate::file::{ModelFile, Stamp};
+use crate::nearest::nearest;
 use crate::problem::Problem;
 use crate::served::Served;
 

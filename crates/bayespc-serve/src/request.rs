@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::answer::Output;
+use crate::output::Output;
 use crate::problem::Problem;
 
 /// Probability that a value lies between lower and upper, unless another is asked for.

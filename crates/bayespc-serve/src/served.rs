@@ -7,11 +7,11 @@ use bayespc::{Model, Task};
 use bayespc_data::{Coding, Encoding, FeatureColumn, Missing, NumberCoding, Table, TargetColumns, Warning};
 use faer::Mat;
 
-use crate::cells::nearest;
 use crate::columns::ColumnInfo;
 use crate::digest::{digest, hex};
 use crate::error::Error;
 use crate::file::{ModelFile, Stamp};
+use crate::nearest::nearest;
 use crate::problem::Problem;
 
 /// Notes of a model file, as `bayespc fit` and the Python package write them.

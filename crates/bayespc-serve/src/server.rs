@@ -12,11 +12,12 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
+use crate::app::App;
 use crate::error::Error;
 use crate::event::Event;
 use crate::file::ModelFile;
 use crate::options::Options;
-use crate::router::{App, metrics_router, router};
+use crate::router::{metrics_router, router};
 use crate::watch::watch;
 
 /// How long the head of a request may take; connections that say nothing are closed after it.

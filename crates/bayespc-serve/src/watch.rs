@@ -1,8 +1,8 @@
 //! Looks at the model files now and then.
 
+use crate::app::App;
 use crate::event::Event;
 use crate::registry::Change;
-use crate::router::App;
 
 /// Look for changes until the task is dropped.
 pub async fn watch(app: App) {

@@ -13,11 +13,11 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::app::{App, json_response};
 use crate::cells::{Cell, Columns};
 use crate::oip;
 use crate::problem::Problem;
 use crate::request::{Asked, LEVEL};
-use crate::router::{App, json_response};
 use crate::served::Served;
 
 /// All models, in a line each.

@@ -5,11 +5,12 @@ use axum::response::{IntoResponse, Response};
 use bayespc_data::{Kind, Table};
 use serde_json::{Value, json};
 
-use crate::answer::{self, Output, Quantity, answer};
+use crate::answer::{self, Quantity, answer};
+use crate::app::json_response;
 use crate::cells::csv;
+use crate::output::Output;
 use crate::problem::Problem;
 use crate::request::Asked;
-use crate::router::json_response;
 use crate::served::Served;
 
 /// Rows that are given in JSON; CSV has all of them.

@@ -1,9 +1,10 @@
 //! Open Inference Protocol.
 
 use bayespc::Model;
+use bayespc_serve::{App, ModelFile, Options, router};
 use serde_json::{Value, json};
 
-use crate::support::{Server, bytes};
+use crate::support::{Files, Server, bytes, fitted};
 
 fn tensor(name: &str, datatype: &str, data: &Value) -> Value {
     json!({ "name": name, "datatype": datatype, "shape": [data.as_array().unwrap().len()], "data": data })
@@ -220,6 +221,36 @@ async fn what_is_wrong_is_named() {
         .await
         .refused(&["[n, 3]"]);
     server.post("/v2/models/rent/infer", &json!({ "inputs": [{ "name": "X", "datatype": "FP64", "shape": [1, 4], "data": [1, 2, 3, 4] }] })).await.refused(&["tensor per column"]);
+}
+
+/// What Python's `save` writes for an array: columns called x0, x1 … and a note that they have no names of their own.
+#[tokio::test]
+async fn a_model_that_python_has_saved_takes_an_array_or_its_columns() {
+    let files = Files::new();
+    let mut csv = "x0,x1,y\n".to_owned();
+    (0..60).for_each(|i| csv.push_str(&format!("{}.5,{},{}.25\n", i * 7 % 13, i * 5 % 11, i % 9)));
+    let serve = |feature_names: Value| {
+        let mut model = Model::from_bytes(&fitted(&csv, &["y"], false)).unwrap();
+        let note = json!({ "feature_names": feature_names, "params": {} });
+        model.notes_mut().insert("python".to_owned(), note.to_string());
+        let path = files.path("saved.safetensors");
+        std::fs::write(&path, model.to_bytes().unwrap()).unwrap();
+        let file = ModelFile { name: "saved".to_owned(), path };
+        Server::of(router(App::new(&[file], Options::default()).unwrap()), Files::new())
+    };
+    let (nameless, named) = (serve(json!(null)), serve(json!(["x0", "x1"])));
+    let inputs = |metadata: Value| metadata["inputs"].as_array().unwrap().len();
+    assert_eq!(inputs(nameless.get("/v2/models/saved").await.ok()), 1);
+    assert_eq!(inputs(named.get("/v2/models/saved").await.ok()), 2);
+    let whole = json!({ "inputs": [{ "name": "X", "datatype": "FP32", "shape": [1, 2], "data": [3.5, 4] }] });
+    let columns =
+        json!({ "inputs": [tensor("x1", "INT32", &json!([4])), tensor("x0", "FP64", &json!([3.5]))] });
+    let expected = nameless.post("/v2/models/saved/infer", &whole).await.ok()["outputs"].clone();
+    for server in [&nameless, &named] {
+        for body in [&whole, &columns] {
+            assert_eq!(server.post("/v2/models/saved/infer", body).await.ok()["outputs"], expected);
+        }
+    }
 }
 
 #[tokio::test]
