@@ -153,7 +153,7 @@ mod tests {
         let mut rng = stream(3, 0);
         let x = Mat::from_fn(3, n, |i, j| {
             let late = 2 * j >= n;
-            let draw = rng.random_range(-1.0..1.0);
+            let draw = rng.random_range(-1.0..1.0_f64);
             [draw, if late { 500.0 + 100.0 * draw } else { draw }, if late { 1e-3 * draw } else { 7.0 }][i]
         });
         let y = Mat::from_fn(1, n, |_, j| (2.0 * x[(0, j)]).sin());
