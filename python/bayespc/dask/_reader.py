@@ -31,8 +31,14 @@ class Table(NamedTuple):
 
     parts: list[Part]
     rows: list[int]
-    """Rows of each part that are learned from."""
+    """Rows of each part that count."""
     first_rows: list[int]
+    """Number of the first row of each part."""
+
+    @classmethod
+    def of(cls, parts: list[Part], rows: list[int]) -> Table:
+        """Return parts with so many rows each."""
+        return cls(parts, rows, (np.cumsum(rows) - rows).tolist())
 
 
 class Reader:
