@@ -129,8 +129,13 @@ def main():
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--rows-per-part", type=int, default=100_000)
     parser.add_argument("--memory", default="1GB", help="of a worker")
+    parser.add_argument("--saved", help="a file of earlier output, to fit the model of costs to")
     args = parser.parse_args()
     found = []
+    if args.saved:
+        with open(args.saved) as file:
+            found = [json.loads(line) for line in file if line.startswith('{"rows"')]
+        args.rows = []
     for rows in args.rows:
         for workers in args.workers:
             found.append(measured(args, rows, workers))

@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -21,6 +22,7 @@ import dask.dataframe as dd  # noqa: E402
 import bayespc.dask._columns as columns  # noqa: E402
 import bayespc.dask._reader as reader  # noqa: E402
 import bayespc.dask._tasks as tasks  # noqa: E402
+import bayespc.dask._whole as whole  # noqa: E402
 from bayespc.dask import DaskBPCClassifier, DaskBPCRegressor  # noqa: E402
 
 QUICK = presets.fast() | {"hidden_layer_sizes": (8,), "max_iter": 4, "batch_size": 700, "random_state": 0}
@@ -130,6 +132,30 @@ def test_a_worker_that_dies_in_a_round_costs_no_bit(expected):
             assert model.model_.to_bytes() == expected
 
 
+def test_a_worker_that_dies_while_networks_are_trained_costs_no_bit(monkeypatch):
+    X, y = numbers(100)
+    options = {"max_iter": 3, "random_state": 0}
+    with distributed.LocalCluster(n_workers=2, **LOCAL) as cluster:
+        with distributed.Client(cluster, set_as_default=False) as own:
+            pids = list(own.run(os.getpid).values())
+            shared_out, deaths = whole.shared_out, []
+
+            def deadly(*args):
+                """Share networks out, and kill a worker when it has its second share."""
+                if len(deaths) < 2:
+                    deaths.append(threading.Timer(0.02, os.kill, (pids[0], signal.SIGKILL)))
+                    if len(deaths) == 2:
+                        deaths[1].start()
+                return shared_out(*args)
+
+            monkeypatch.setattr(whole, "WORTH", 0)
+            monkeypatch.setattr(whole, "shared_out", deadly)
+            model = DaskBPCRegressor(**options, client=own).fit(cut(X, [50, 50]), cut(y, [50, 50]))
+            assert len(deaths) == 2, "nobody was killed"
+            assert pids[0] not in own.run(os.getpid).values()
+    assert model.model_.to_bytes() == BPCRegressor(**options).fit(X, y).model_.to_bytes()
+
+
 def _slow(values):
     time.sleep(0.1)
     return values
@@ -203,7 +229,12 @@ def test_values_and_holes_that_only_one_part_has(client, monkeypatch, missing, s
 
     def fitted(npartitions):
         lazy, targets = (dd.from_pandas(values, npartitions=npartitions) for values in (frame, y))
-        return DaskBPCRegressor(**QUICK, missing=missing).fit(lazy, targets, rounds=True), lazy
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            model = DaskBPCRegressor(**QUICK, missing=missing).fit(lazy, targets, rounds=True)
+        said = [str(warning.message) for warning in heard]
+        assert said == (["1 row with missing cells left out"] if missing == "drop" else [])
+        return model, lazy
 
     model, lazy = fitted(4)
     assert model.model_.to_bytes() == fitted(1)[0].model_.to_bytes()
@@ -212,7 +243,9 @@ def test_values_and_holes_that_only_one_part_has(client, monkeypatch, missing, s
     assert ("size=(missing)" in names) == (missing == "encode")
     assert np.isfinite(model.predict(lazy).compute()).all()
     if sample > len(y):
-        local = BPCRegressor(**QUICK, missing=missing).fit(frame, y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            local = BPCRegressor(**QUICK, missing=missing).fit(frame, y)
         assert model.encoding_.json() == local.encoding_.json()
 
 
@@ -236,9 +269,11 @@ def test_rows_without_a_target(client):
     assert in_rounds(frame[known], y[known], [2498]).model_.to_bytes() == model.model_.to_bytes()
 
 
+@pytest.mark.filterwarnings("ignore:1 row with missing cells left out")
 def test_what_is_left_open_is_chosen_from_a_sample(client):
     X, y = numbers(400)
-    free = {"search": True, "hidden_layer_sizes": "auto"}
+    X[5, 1] = np.nan
+    free = {"search": True, "hidden_layer_sizes": "auto", "missing": "drop"}
     model = in_rounds(X, y, [200, 200], **free)
     assert len(model.candidates_) > 10
     assert model.model_.to_bytes() == in_rounds(X, y, [400], **free).model_.to_bytes()

@@ -72,10 +72,8 @@ pub fn rounds_thin(
     let inputs = inputs(&x)?;
     let n_rows = inputs.n_samples() as u64;
     let weightless = weights.is_some_and(|weights| weights.iter().all(|&weight| weight == 0.0));
-    let samples = match weightless {
-        true => None,
-        false => Some(samples(inputs, targets(&y, &labels, classes)?, weights)?),
-    };
+    let samples =
+        if weightless { None } else { Some(samples(inputs, targets(&y, &labels, classes)?, weights)?) };
     let parts = run(py, || -> Result<Vec<Vec<u8>>> {
         rounds.thin(samples.as_ref(), (first_row, n_rows), ahead)?.iter().map(ThinPart::to_bytes).collect()
     })?;

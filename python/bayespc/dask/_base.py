@@ -9,9 +9,9 @@ import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from importlib import import_module
+from numbers import Integral
 from typing import Any, Self
 
-import numpy as np
 from sklearn.base import clone
 
 from .._base import BPCEstimator
@@ -81,6 +81,9 @@ class DaskEstimator(BPCEstimator):
     def _adopt(self, local: Any) -> Self:
         """Take over what a local estimator has learned."""
         params = self.get_params(deep=False)
+        for name in [name for name in vars(self) if name not in params]:
+            # What an earlier fit has left.
+            delattr(self, name)
         learned: dict[str, Any] = dict(vars(local))  # pyright: ignore
         for name, value in learned.items():
             if name not in params:
@@ -138,7 +141,7 @@ class DaskEstimator(BPCEstimator):
         kept = None
         if checkpoint is not None:
             kept = Checkpoint(checkpoint, checkpoint_every)
-            if not isinstance(self.random_state, int):
+            if not isinstance(self.random_state, Integral):
                 # Chance goes on where it was.
                 seed = kept.seed(seed)
         return self._sync(self._fit_on, parts, seed, rounds, kept)
@@ -149,18 +152,19 @@ class DaskEstimator(BPCEstimator):
         local = self._fresh(seed)
         survey = await self._survey(client, parts)
         if survey.left_out:
-            warnings.warn(f"{survey.left_out} rows without a target left out", stacklevel=2)
+            warnings.warn(_left_out(survey.left_out, "without a target"), stacklevel=2)
         if rounds is None:
             rounds = checkpoint is not None or not await fits_one_worker(client, survey.n_bytes)
         said = f"{survey.n_rows} rows in {len(parts)} partitions"
         if not rounds:
-            self._say(f"{said} fit one worker: the whole table is one task")
+            self._say(f"{said} fit one worker: the table is put together there, and networks are tasks")
             return self._adopt(await fit_whole(client, local, parts))
         self._say(f"{said}: rounds over partitions")
         self._prepare(local, survey)
         await self._understand(client, local, parts, survey)
         table = await self._numbered(client, local, parts, survey)
-        found, candidates = await choose(client, self._fresh(seed), table)
+        # The sample is drawn from all rows that have a target, whatever else is left out of them.
+        found, candidates = await choose(client, self._fresh(seed), Table.of(parts, survey.rows))
         settings = model_settings(local.get_params(deep=False) | found, seed)
         with ProgressBar(type(self).__name__) as bar:
             watch = bar if self.verbose else None
@@ -174,7 +178,10 @@ class DaskEstimator(BPCEstimator):
         if self.missing == "drop" and not survey.plain:
             groups = [[Job(i, parts[i]) for i in group] for group in grouped(rows)]
             rows = [n for group in await run(client, count, groups, local) for n in group]
-        return Table(parts, rows, (np.cumsum(rows) - rows).tolist())
+            left_out = survey.n_rows - sum(rows)
+            if left_out:
+                warnings.warn(_left_out(left_out, "with missing cells"), stacklevel=2)
+        return Table.of(parts, rows)
 
     async def _survey(self, client: Any, parts: list[Part]) -> Survey:
         classes = issubclass(self._local_class(), BPCClassifier)
@@ -190,14 +197,17 @@ class DaskEstimator(BPCEstimator):
         """Let a local estimator know what columns there are and how they become inputs."""
         X, y = survey.head
         if not survey.plain:
-            first_rows: list[int] = (np.cumsum(survey.rows) - survey.rows).tolist()
-            jobs = [Job(i, part, first_rows[i]) for i, part in enumerate(parts)]
+            table = Table.of(parts, survey.rows)
+            jobs = [Job(i, part, table.first_rows[i]) for i, part in enumerate(parts)]
             groups = [[jobs[i] for i in group] for group in grouped(survey.rows)]
             choices = _choices(self.columns, is_frame(X))
             wanted = [name for name, kind in choices.items() if kind.startswith("category")]
             found = await run(client, telling_rows, groups, survey.n_rows, wanted)
             X = sample_table([part for group in found for part in group], survey.n_rows)
-        understand(local, X, y)
+        with warnings.catch_warnings():
+            # What it has to say is of a sample.
+            warnings.simplefilter("ignore")
+            understand(local, X, y)
 
     def _partial_fit(self, parts: list[Part], classes: Any) -> Any:
         return self._sync(self._partial_fit_on, parts, classes)
@@ -243,6 +253,10 @@ class DaskEstimator(BPCEstimator):
                 "map a method of to_local() over the partitions instead"
             )
         return super()._samples(X)
+
+
+def _left_out(n: int, which: str) -> str:
+    return f"{n} {'row' if n == 1 else 'rows'} {which} left out"
 
 
 @contextmanager

@@ -26,13 +26,23 @@ SHARE = 0.15
 """Part of a worker's memory that rows may take which wait for their rounds."""
 
 
+BUNDLES = 2
+"""Tasks of a round whose rows are there, for each thread of the workers."""
+
+
 class Table(NamedTuple):
     """All parts, and what is known of them."""
 
     parts: list[Part]
     rows: list[int]
-    """Rows of each part that are learned from."""
+    """Rows of each part that count."""
     first_rows: list[int]
+    """Number of the first row of each part."""
+
+    @classmethod
+    def of(cls, parts: list[Part], rows: list[int]) -> Table:
+        """Return parts with so many rows each."""
+        return cls(parts, rows, (np.cumsum(rows) - rows).tolist())
 
 
 class Reader:
@@ -56,7 +66,7 @@ class Reader:
         """Bytes of the rows that all networks use in a round."""
         self.is_long = sum(table.rows) > used
         self.kept: list[Any] = []
-        """Rows of the rounds that come, a future for each group."""
+        """Rows of the rounds that come, a future for each bundle of parts."""
         self.has_read = False
         """Whether the last pass has read the parts."""
         self.turn: int = 0
@@ -70,11 +80,7 @@ class Reader:
         if self.has_read:
             self.kept, self.turn, self.ahead = [], 0, 1
             if rounds_left and self.is_long:
-                self.ahead = await self._rounds_at_once(rounds_left)
-            if self.ahead > 1:
-                take = _dask.delayed(_take, pure=False)
-                tasks = [take(jobs, node, self.local, self.ahead) for jobs in self.groups]
-                self.kept = submit(self.client, tasks)
+                await self._take_rows(node, rounds_left)
         if self.kept:
             task = _dask.delayed(_of_kept, pure=False)
             sums = [task(rows, self.turn, node) for rows in self.kept]
@@ -90,11 +96,20 @@ class Reader:
             raise found.error()
         return found
 
-    async def _rounds_at_once(self, left: int) -> int:
-        """Return for how many rounds rows are taken at once: as many as there is room for."""
-        workers = (await workers_of(self.client)).values()
+    async def _take_rows(self, node: Any, rounds_left: int) -> None:
+        """Take the rows of as many rounds as there is room for, if that is more than one."""
+        workers = list((await workers_of(self.client)).values())
         room = sum(SHARE * int(worker["memory_limit"] or 1e9) for worker in workers)
-        return max(1, min(int(room / self.round_bytes), left))
+        self.ahead = max(1, min(int(room / self.round_bytes), rounds_left))
+        if self.ahead == 1:
+            return
+        take, bundle = _dask.delayed(_take, pure=False), _dask.delayed(_bundle, pure=False)
+        taken = [take(jobs, node, self.local, self.ahead) for jobs in self.groups]
+        # A round has few rows of a part: several parts are put together, or its tasks would be too small.
+        n = max(1, sum(int(worker["nthreads"]) for worker in workers) * BUNDLES)
+        size = -(-len(taken) // n)
+        bundles = [bundle(taken[i : i + size]) for i in range(0, len(taken), size)]
+        self.kept = submit(self.client, bundles)
 
 
 def _statistics(jobs: list[tuple[int, Any, int]], model: bytes, local: Any) -> bytes | Refused:
@@ -118,6 +133,16 @@ def _take(jobs: list[tuple[int, Any, int]], model: bytes, local: Any, ahead: int
         return _core.rounds_thin(model, X, target, weights, first_row, ahead)
 
     return _of_each(jobs, local, take)
+
+
+def _bundle(groups: list[list[list[bytes]] | Refused]) -> list[list[bytes]] | Refused:
+    """Run on a worker: the rows of more parts."""
+    bundle: list[list[bytes]] = []
+    for rows in groups:
+        if isinstance(rows, Refused):
+            return rows
+        bundle.extend(rows)
+    return bundle
 
 
 def _of_each(jobs: list[tuple[int, Any, int]], local: Any, ask: Callable[..., Any]) -> list[Any] | Refused:

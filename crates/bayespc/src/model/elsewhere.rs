@@ -67,11 +67,8 @@ impl Model {
             });
         }
         let elsewhere = Elsewhere { known, here, found: Mutex::default() };
-        let mut nobody = ();
-        let work = Work::with_help(&mut nobody, &elsewhere);
-        let result = Self::fit_by(samples, settings, &work);
-        let waits = work.waits();
-        drop(work);
+        let result = Self::fit_by(samples, settings, &Work::with_help(&mut (), &elsewhere));
+        let waits = elsewhere.waits();
         let found = elsewhere.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         if !here.is_empty() {
             return Ok(Step::Made(found.made));

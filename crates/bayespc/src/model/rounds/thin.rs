@@ -128,7 +128,7 @@ mod tests {
             let samples = Samples::new(x.subcols(start, n), y.subcols(start, n)).unwrap();
             samples.weighted(&weights[start..start + n]).unwrap()
         };
-        let cuts = [(0, 1300), (1300, 1), (1301, 1699)];
+        let cuts = [(0, 1301), (1301, 1), (1302, 1698)];
         let whole = |rounds: &Rounds| {
             cuts.map(|(start, n)| rounds.statistics(Some(&part(start, n)), start as u64).unwrap())
         };
