@@ -7,16 +7,17 @@ export BAYESPC_DATA ?= $(abspath $(DATA))
 endif
 OUT ?= out
 
-.PHONY: demo test check lint rust python page wheel figures bench peers peers-tables peers-env clean
+.PHONY: demo test check lint rust python page wheel docs soak figures bench peers peers-tables peers-env clean
 
 demo: ## fit the built-in wine table, print metrics, write a model file and a report
 	@mkdir -p $(OUT)
 	@echo "1. Build the command: some minutes the first time, seconds afterwards."
-	cargo build --release -p bayespc-cli
+	cargo build --release -p bayespc-cli --no-default-features
 	@echo "2. Fit the built-in wine table: choose among some forty networks, test on rows held out. Seconds."
-	cargo run --release --quiet -p bayespc-cli -- fit wine --target quality --out $(OUT)/wine.safetensors --report $(OUT)/wine.html
+	target/release/bayespc fit wine --target quality --out $(OUT)/wine.safetensors --report $(OUT)/wine.html
 	@echo "3. Open $(OUT)/wine.html in a browser, or go on with your own table:"
-	@echo "   cargo run --release -p bayespc-cli -- fit FILE.csv --target COLUMN --report $(OUT)/mine.html"
+	@echo "   target/release/bayespc fit FILE.csv --target COLUMN --report $(OUT)/mine.html"
+	@echo "   This build has all but the server: cargo install --path crates/bayespc-cli gives you that too."
 
 test: lint rust python page ## everything CI runs
 
@@ -26,6 +27,7 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet --exclude bayespc-python
+	@if command -v cargo-deny >/dev/null; then cargo deny --log-level error check; else echo "licences and sources of dependencies not checked: cargo install cargo-deny"; fi
 
 rust:
 	cargo test --workspace --quiet
@@ -52,6 +54,10 @@ docs: ## the documentation site, in site/; links are checked
 
 figures: ## every figure and table of the paper; hours without QUICK=1
 	cargo run --release -p bayespc-cli -- reproduce all --out $(OUT) $(if $(QUICK),--quick)
+
+soak: ## what is not for every day: kill the command for MINUTES=5 and see what is left
+	cargo build --release -p bayespc-cli --no-default-features
+	python3 scripts/soak/crashes.py --command target/release/bayespc --minutes $${MINUTES:-5}
 
 bench:
 	cargo bench -p bayespc
