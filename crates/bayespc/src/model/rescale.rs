@@ -75,12 +75,12 @@ fn joined(own: &Standardiser, constant: &[bool], before: f64, samples: &Samples<
     let now = samples.total_weight();
     let share = now / (before + now);
     let mut scaling = own.clone();
-    for i in 0..own.dim() {
+    for (i, &constant) in constant.iter().enumerate() {
         // From the offset on: a column that is still constant differs from it by nothing, not by rounding.
         let apart = |j: usize| inputs.value(i, j) - own.offset[i];
         let delta = (0..n).map(|j| weight(j) / now * apart(j)).sum::<f64>();
         let variance = (0..n).map(|j| weight(j) / now * (apart(j) - delta).powi(2)).sum::<f64>();
-        let earlier = if constant[i] { 0.0 } else { own.scale[i].powi(2) };
+        let earlier = if constant { 0.0 } else { own.scale[i].powi(2) };
         let offset = own.offset[i] + share * delta;
         let both = (1.0 - share) * earlier + share * variance + share * (1.0 - share) * delta * delta;
         // What rounding alone does to a constant column.
