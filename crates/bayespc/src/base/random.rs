@@ -13,6 +13,9 @@ pub(crate) fn stream(seed: u64, i: u64) -> ChaCha8Rng {
     rng
 }
 
+/// The odd number nearest to 2⁶⁴ over the golden ratio.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// A number drawn for row `row` alone, whoever has that row: uniform over 64 bits, independent between seeds and uses.
 pub(crate) fn of_row(seed: u64, usage: u64, row: u64) -> u64 {
     // The finaliser of SplitMix64 (Steele, Lea, Flood 2014), once for each argument.
@@ -21,7 +24,6 @@ pub(crate) fn of_row(seed: u64, usage: u64, row: u64) -> u64 {
         let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         x ^ (x >> 31)
     };
-    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
     let seeded = mixed(seed.wrapping_add(STEP));
     let used = mixed(seeded ^ usage.wrapping_add(1).wrapping_mul(STEP));
     mixed(used ^ row.wrapping_add(1).wrapping_mul(STEP))

@@ -86,6 +86,7 @@ fn joined(mut left: Vec<f64>, right: &[f64], join: Join) -> Vec<f64> {
 }
 
 /// Numbers that add up one by one.
+#[expect(clippy::ptr_arg, reason = "one kind of join among others, which may lengthen the left")]
 pub(crate) fn add(left: &mut Vec<f64>, right: &[f64]) {
     left.iter_mut().zip(right).for_each(|(a, b)| *a += b);
 }

@@ -75,15 +75,16 @@ fn joined(own: &Standardiser, constant: &[bool], before: f64, samples: &Samples<
     let now = samples.total_weight();
     let share = now / (before + now);
     let mut scaling = own.clone();
-    for i in 0..own.dim() {
-        let mean = (0..n).map(|j| weight(j) / now * inputs.value(i, j)).sum::<f64>();
-        let variance = (0..n).map(|j| weight(j) / now * (inputs.value(i, j) - mean).powi(2)).sum::<f64>();
-        let earlier = if constant[i] { 0.0 } else { own.scale[i].powi(2) };
-        let delta = mean - own.offset[i];
+    for (i, &constant) in constant.iter().enumerate() {
+        // From the offset on: a column that is still constant differs from it by nothing, not by rounding.
+        let apart = |j: usize| inputs.value(i, j) - own.offset[i];
+        let delta = (0..n).map(|j| weight(j) / now * apart(j)).sum::<f64>();
+        let variance = (0..n).map(|j| weight(j) / now * (apart(j) - delta).powi(2)).sum::<f64>();
+        let earlier = if constant { 0.0 } else { own.scale[i].powi(2) };
         let offset = own.offset[i] + share * delta;
         let both = (1.0 - share) * earlier + share * variance + share * (1.0 - share) * delta * delta;
         // What rounding alone does to a constant column.
-        let rounding = 8.0 * f64::EPSILON * offset.abs().max(mean.abs());
+        let rounding = 8.0 * f64::EPSILON * offset.abs().max((own.offset[i] + delta).abs());
         if both.is_finite() && both.sqrt() > rounding {
             (scaling.offset[i], scaling.scale[i]) = (offset, both.sqrt());
         }

@@ -101,7 +101,11 @@ fn digest(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut add = |word: u64| hash = (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
-    words.iter().for_each(|word| add(u64::from_le_bytes(*word)));
-    rest.iter().for_each(|byte| add(u64::from(*byte)));
+    for word in words {
+        add(u64::from_le_bytes(*word));
+    }
+    for byte in rest {
+        add(u64::from(*byte));
+    }
     hash
 }

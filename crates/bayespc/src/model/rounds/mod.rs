@@ -188,7 +188,7 @@ impl Rounds {
             let (name, must_be) = ("first_row", "below 2⁴⁸");
             return Err(Error::Setting { name, value: first_row as f64, must_be });
         }
-        self.with_chunks(plan, gatherer, |chunks| {
+        with_chunks(plan, gatherer, |chunks| {
             let pieces: Vec<(Range<u64>, bool)> = cut(first_row, n_rows, chunks.length).collect();
             for group in pieces.chunks(AT_ONCE) {
                 let leaves = group
@@ -215,11 +215,11 @@ impl Rounds {
         let plan = self.plan.as_ref().ok_or(RoundsError::Finished)?;
         let gatherer = self.gatherer(plan)?;
         let mut all = self.nothing(plan);
-        self.with_chunks(plan, gatherer.as_ref(), |chunks| {
+        with_chunks(plan, gatherer.as_ref(), |chunks| {
             for (i, mut part) in parts.into_iter().enumerate() {
                 let drawn = std::mem::take(&mut part.drawn);
                 all.join(i, part, chunks)?;
-                all.drawn = self.least_drawn(plan, &[&all.drawn, &drawn], all.widths);
+                all.drawn = least_drawn(plan, &[&all.drawn, &drawn], all.widths);
             }
             let rows = (plan.rows > 0).then_some(plan.rows);
             all.complete(rows, chunks)
@@ -238,7 +238,7 @@ impl Rounds {
         if end > n_rows.next_multiple_of(plan.chunk()) {
             return Err(RoundsError::Beyond { rows: n_rows }.into());
         }
-        let sums = self.with_chunks(plan, gatherer.as_ref(), |chunks| {
+        let sums = with_chunks(plan, gatherer.as_ref(), |chunks| {
             all.complete(Some(n_rows), chunks)?;
             all.total(n_rows, chunks)
         })?;
@@ -272,22 +272,6 @@ impl Rounds {
         Self::sealed(self.settings.clone(), plan, Some(model), BTreeMap::new())
     }
 
-    /// `work` with the chunks of the pass that is due.
-    fn with_chunks<R>(
-        &self,
-        plan: &Plan,
-        gatherer: Option<&Gatherer<'_>>,
-        work: impl FnOnce(&Chunks<'_>) -> Result<R>,
-    ) -> Result<R> {
-        let leaf = |rows: &Rows| match (gatherer, plan.pass) {
-            (Some(gatherer), _) => gatherer.leaf(rows),
-            (None, Pass::Table) => Ok(table::leaf(rows)),
-            (None, _) => Ok(Vec::new()),
-        };
-        let join = if plan.pass == Pass::Table { table::join } else { tree::add };
-        work(&Chunks { length: plan.chunk(), leaf: &leaf, join })
-    }
-
     /// The networks, in passes that need them for every row.
     fn gatherer<'a>(&'a self, plan: &'a Plan) -> Result<Option<Gatherer<'a>>> {
         match (&self.model, plan.pass) {
@@ -318,24 +302,7 @@ impl Rounds {
         };
         let all = Rows::of(samples, first_row, wanted);
         let widths = (samples.n_features(), samples.targets().n_keys());
-        self.least_drawn(plan, &[&all], Some(widths))
-    }
-
-    fn least_drawn(&self, plan: &Plan, rows: &[&Rows], widths: Option<(usize, usize)>) -> Rows {
-        let width = widths.map_or(1, |(d, k)| d + k);
-        let most = (DRAWN.0 / width.max(1)).clamp(DRAWN.1, DRAWN.2);
-        let mut places: Vec<(u64, usize, usize)> = rows
-            .iter()
-            .enumerate()
-            .flat_map(|(i, rows)| {
-                let draw = |&row: &u64| of_row(plan.seed, DRAW, row);
-                rows.numbers.iter().map(draw).enumerate().map(move |(j, draw)| (draw, i, j))
-            })
-            .collect();
-        places.sort_unstable_by_key(|&(draw, i, j)| (draw, rows[i].numbers[j]));
-        let mut least = Rows::default();
-        places.iter().take(most).for_each(|&(_, i, j)| least.push(rows[i], j));
-        least
+        least_drawn(plan, &[&all], Some(widths))
     }
 
     /// Networks that have learned nothing yet, with the scaling and the codes of the table.
@@ -386,4 +353,37 @@ impl Rounds {
             notes: self.notes.clone(),
         })
     }
+}
+
+/// `work` with the chunks of the pass that is due.
+fn with_chunks<R>(
+    plan: &Plan,
+    gatherer: Option<&Gatherer<'_>>,
+    work: impl FnOnce(&Chunks<'_>) -> Result<R>,
+) -> Result<R> {
+    let leaf = |rows: &Rows| match (gatherer, plan.pass) {
+        (Some(gatherer), _) => gatherer.leaf(rows),
+        (None, Pass::Table) => Ok(table::leaf(rows)),
+        (None, _) => Ok(Vec::new()),
+    };
+    let join = if plan.pass == Pass::Table { table::join } else { tree::add };
+    work(&Chunks { length: plan.chunk(), leaf: &leaf, join })
+}
+
+/// The rows for which the least numbers are drawn.
+fn least_drawn(plan: &Plan, rows: &[&Rows], widths: Option<(usize, usize)>) -> Rows {
+    let width = widths.map_or(1, |(d, k)| d + k);
+    let most = (DRAWN.0 / width.max(1)).clamp(DRAWN.1, DRAWN.2);
+    let mut places: Vec<(u64, usize, usize)> = rows
+        .iter()
+        .enumerate()
+        .flat_map(|(i, rows)| {
+            let draw = |&row: &u64| of_row(plan.seed, DRAW, row);
+            rows.numbers.iter().map(draw).enumerate().map(move |(j, draw)| (draw, i, j))
+        })
+        .collect();
+    places.sort_unstable_by_key(|&(draw, i, j)| (draw, rows[i].numbers[j]));
+    let mut least = Rows::default();
+    places.iter().take(most).for_each(|&(_, i, j)| least.push(rows[i], j));
+    least
 }
