@@ -237,15 +237,13 @@ class BPCEstimator(BaseEstimator):
         return "linearised" if method == "mean" else method
 
     def ood_score(self, X: ArrayLike) -> Array:
-        """Tell how far samples are from what was learned.
+        """Tell how unlike the samples of `fit` others are.
 
-        The score is the epistemic share of the predictive variance,
-
-            trace(epistemic) / trace(epistemic + aleatoric),
-
-        each target in units of its spread in training. It lies between 0 (what is left is noise) and 1
-        (nothing is known here), and grows with the leverage φᵀVφ of a sample in every layer. With
-        ``method="mean"``, which has no epistemic part, the linearised one is used.
+        The score compares the epistemic variance of a sample (mean over targets, each in units of its spread
+        in training) with the one that nineteen in twenty samples of `fit` stay below; it is the root of the
+        ratio. Above 1 a sample is unusual. It is the ``ood_score`` of ``bayespc serve``. With
+        ``method="mean"``, which has no epistemic part, the linearised one is used. After `partial_fit`, whose
+        samples are gone, it is the distance of the inputs: the root mean square of standardised inputs.
 
         Parameters
         ----------
@@ -256,11 +254,8 @@ class BPCEstimator(BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        predictive = self._predictive(X, self._uncertain_method())
-        _, scale = self.model_.target_scaling
-        epistemic = (predictive.epistemic() / scale**2).sum(axis=1)
-        aleatoric = (predictive.aleatoric() / scale**2).sum(axis=1)
-        return epistemic / (epistemic + aleatoric)
+        samples = self._samples(X)
+        return np.array(self.model_.unlike(samples, self._uncertain_method(), self._draws()))
 
     def _notes(self) -> dict[str, Any]:
         """Return what the model file should remember of the estimator, beyond the core's settings."""

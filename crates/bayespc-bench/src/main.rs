@@ -8,6 +8,7 @@ mod machine;
 mod mnist;
 mod predict;
 mod read;
+mod rounds;
 mod scaling;
 mod serve;
 mod stream;
@@ -43,7 +44,8 @@ scaling  how an epoch grows with rows, width and depth, as log-log slopes
 stream   fit --stream over a CSV and a Parquet file of 100 columns
 read     a CSV file of 10⁶ rows and 30 mixed columns, or --file
 serve    one row per request at a steady rate, and 10⁵ rows in one, on loopback
-Without a name all seven are run. Times are medians; test sets are never part of them."
+rounds   learning in rounds beside a local fit: power, a made-up table, mnist; not run unless named
+Without a name the first seven are run. Times are medians; test sets are never part of them."
 )]
 struct BenchArgs {
     /// What to measure; everything if not given
@@ -113,6 +115,8 @@ enum What {
     Read,
     /// A server under load
     Serve,
+    /// Rounds beside a local fit; only by name
+    Rounds,
 }
 
 /// What is trained on images.
@@ -152,7 +156,9 @@ fn main() -> ExitCode {
 
 fn run(args: &BenchArgs) -> Result<()> {
     check(args)?;
-    let wanted = args.what.map_or_else(|| What::value_variants().to_vec(), |what| vec![what]);
+    // What compares results, not times, is run by name.
+    let all = What::value_variants().iter().copied().filter(|&what| what != What::Rounds);
+    let wanted = args.what.map_or_else(|| all.collect(), |what| vec![what]);
     let mut outcomes = Vec::new();
     for what in wanted {
         let (name, outcome) = match what {
@@ -163,6 +169,7 @@ fn run(args: &BenchArgs) -> Result<()> {
             What::Stream => ("stream", stream::run(args)?),
             What::Read => ("read", read::run(args)?),
             What::Serve => ("serve", serve::run(args)?),
+            What::Rounds => ("rounds", rounds::run(args)?),
         };
         outcomes.push((name, outcome));
     }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use bayespc::model::Reference;
 use bayespc::{Model, ModelSettings};
 use bayespc_data::Targets;
 use bayespc_experiments::fit_report::{FitReport, Outcome};
@@ -25,9 +24,6 @@ use crate::{interrupt, stream, threads};
 pub const ENCODING_NOTE: &str = "encoding";
 /// Note of the model that names the data it was fitted to.
 pub const DATA_NOTE: &str = "data";
-/// Note of the model that says what the rows it was fitted to look like, as JSON.
-pub const REFERENCE_NOTE: &str = "reference";
-
 /// Learn a model from a table.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -80,7 +76,9 @@ pub struct FitArgs {
 /// Run the command.
 pub fn run(args: &FitArgs) -> Result<()> {
     threads::set(args.threads)?;
-    let settings = args.settings.settings_onto(|preset| args.table.defaults(preset))?;
+    let settings = args.settings.settings_onto(|preset| {
+        if args.stream.stream { stream::defaults(preset) } else { args.table.defaults(preset) }
+    })?;
     if !(0.0..1.0).contains(&args.test_fraction) {
         return Err(usage(format!("--test-fraction {} is not in [0, 1)", args.test_fraction)));
     }
@@ -160,9 +158,7 @@ fn train(problem: &Problem, parts: &Parts, settings: &ModelSettings) -> Result<M
     for warning in model.warnings() {
         note(&format!("warning: {warning}"));
     }
-    let reference = Reference::of(&model, parts.train.features.as_ref())?;
     let notes = model.notes_mut();
-    notes.insert(REFERENCE_NOTE.to_owned(), serde_json::to_string(&reference)?);
     notes.insert(ENCODING_NOTE.to_owned(), serde_json::to_string(&parts.encoding)?);
     notes.insert(DATA_NOTE.to_owned(), problem.source.name.clone());
     Ok(model)

@@ -5,6 +5,7 @@
 //!
 //! A library only so that the benchmark measures the very code that runs here; its interface is no promise.
 
+mod begin;
 mod card;
 pub mod columns;
 mod completions;
@@ -20,6 +21,7 @@ pub mod input;
 mod inspect;
 mod interrupt;
 mod learner;
+mod merge;
 pub mod output;
 mod predict;
 pub mod progress;
@@ -31,6 +33,7 @@ mod serve;
 pub mod settings;
 mod sink;
 mod source;
+mod stats;
 pub mod stream;
 mod threads;
 
@@ -63,6 +66,12 @@ enum Command {
     Explain(explain::ExplainArgs),
     /// Train and test on many splits of a table
     Evaluate(Box<evaluate::EvaluateArgs>),
+    /// Begin a model that many processes learn together, each from its part of the rows
+    Begin(Box<begin::BeginArgs>),
+    /// Say what one part of the rows says, for `merge`
+    Stats(stats::StatsArgs),
+    /// Move a model on by the statistics of all parts
+    Merge(merge::MergeArgs),
     /// Show what is in a model file
     Inspect(inspect::InspectArgs),
     /// Answer requests over HTTP, with a page to explore models
@@ -89,6 +98,9 @@ pub fn main() -> ExitCode {
         Command::Predict(args) => predict::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),
+        Command::Begin(args) => begin::run(&args),
+        Command::Stats(args) => stats::run(&args),
+        Command::Merge(args) => merge::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(&args),

@@ -205,6 +205,25 @@ impl Model {
         Ok(Predictive { inner: inner.map_err(raised)? })
     }
 
+    /// How unlike the samples it was fitted to each sample is, by a method as in `predict`.
+    #[pyo3(signature = (x, method=None, draws=20, seed=None))]
+    fn unlike(
+        &self,
+        py: Python<'_>,
+        x: InputArray<'_>,
+        method: Option<&str>,
+        draws: usize,
+        seed: Option<u64>,
+    ) -> PyResult<Vec<f64>> {
+        let method = self.method(method, draws, seed)?;
+        let inputs = inputs(&x)?;
+        let unlike = run(py, || {
+            let predictive = self.inner.predict_by(inputs, method)?;
+            Ok(self.inner.unlike(inputs, &predictive))
+        })?;
+        unlike.map_err(raised)
+    }
+
     /// Class probabilities, shape `(n, K)`, by a method as in `predict`.
     #[pyo3(signature = (x, method=None, draws=20, seed=None))]
     fn probabilities(

@@ -1,7 +1,6 @@
 //! What a person can be shown of a column: its kind, what its values were in training, and a typical one.
 
 use bayespc::Model;
-use bayespc::model::Reference;
 use bayespc_data::{Civil, Coding, Encoding, Kind, TimeFormat};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -65,14 +64,14 @@ pub struct Share {
 
 impl ColumnInfo {
     /// All columns of a model.
-    pub fn all(model: &Model, encoding: &Encoding, reference: Option<&Reference>) -> Vec<Self> {
+    pub fn all(model: &Model, encoding: &Encoding) -> Vec<Self> {
         let mut at = 0;
         let mut columns = Vec::with_capacity(encoding.features.len());
         for feature in &encoding.features {
             let width = feature.width();
             let (values, typical) = match &feature.coding {
                 Coding::Number(coding) => {
-                    let mut range = Range::of(model, reference, at);
+                    let mut range = Range::of(model, at);
                     if let Some((low, high)) = coding.limits {
                         range.clamp(low, high);
                     }
@@ -94,7 +93,7 @@ impl ColumnInfo {
                 }
                 Coding::Time(coding) => {
                     let clock = feature.kind() == Kind::Time(TimeFormat::Clock);
-                    let range = Range::of(model, reference, at);
+                    let range = Range::of(model, at);
                     let time = |days: f64| coding.start.saturating_add((days * DAY) as i64);
                     // Whole minutes: what a person would type.
                     let minute = |time: i64| time - time.rem_euclid(60_000_000);
@@ -150,9 +149,9 @@ struct Range {
 
 impl Range {
     /// From quantiles that were kept, the edges of a code, or mean and deviation.
-    fn of(model: &Model, reference: Option<&Reference>, input: usize) -> Self {
+    fn of(model: &Model, input: usize) -> Self {
         let edges = || model.codes().values().next_back()?.edges().get(input).filter(|edges| edges.len() > 2);
-        let mut range = if let Some(q) = reference.map(|reference| &reference.quantiles[input]) {
+        let mut range = if let Some(q) = model.reference().map(|reference| &reference.quantiles[input]) {
             let integer = q.iter().all(|x| x.fract() == 0.0);
             Self { low: q[0], usual: (q[1], q[5]), middle: q[3], high: q[6], integer, seen: true }
         } else if let Some(edges) = edges() {

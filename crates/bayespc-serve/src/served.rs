@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use bayespc::model::Reference;
 use bayespc::{Model, Task};
 use bayespc_data::{Coding, Encoding, FeatureColumn, Missing, NumberCoding, Table, TargetColumns, Warning};
 use faer::Mat;
@@ -17,7 +16,6 @@ use crate::problem::Problem;
 
 /// Notes of a model file, as `bayespc fit` and the Python package write them.
 const ENCODING: &str = "encoding";
-const REFERENCE: &str = "reference";
 const DATA: &str = "data";
 const PYTHON: &str = "python";
 
@@ -37,7 +35,6 @@ pub struct Served {
     pub classes: Option<Vec<String>>,
     /// What a person can be shown of each column.
     pub columns: Vec<ColumnInfo>,
-    pub reference: Option<Reference>,
     /// Name of the data it was fitted to.
     pub data: Option<String>,
     /// Whether its columns have no names of their own: it was fitted to an array.
@@ -82,10 +79,7 @@ impl Served {
         if found != expected {
             return Err(wrong(format!("its encoding has {found} targets, its network {expected}")));
         }
-        // What does not fit is not used: sliders and scores have other sources.
-        let reference = model.notes().get(REFERENCE).and_then(|note| serde_json::from_str(note).ok());
-        let reference = reference.filter(|reference: &Reference| reference.is_of(model.n_features()));
-        let columns = ColumnInfo::all(&model, &encoding, reference.as_ref());
+        let columns = ColumnInfo::all(&model, &encoding);
         let version = hex(&digest(bytes)[..6]);
         let served = Self {
             name: name.to_owned(),
@@ -94,7 +88,6 @@ impl Served {
             targets,
             classes,
             columns,
-            reference,
             data: model.notes().get(DATA).cloned(),
             is_array: is_array(&model),
             model,

@@ -20,6 +20,7 @@ mod hostile;
 mod interrupt;
 mod output;
 mod own_files;
+mod rounds;
 #[cfg(feature = "serve")]
 mod serve;
 mod streams;

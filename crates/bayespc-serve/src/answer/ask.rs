@@ -26,7 +26,7 @@ pub fn answer(served: &Served, features: &Mat<f64>, asked: &Asked) -> Result<Ans
     let outputs: Vec<Output> =
         asked.outputs.clone().unwrap_or_else(|| Output::all(served).iter().filter(usual).copied().collect());
     let predictive = served.model.predict(features)?;
-    let ood = served.model.unlike(served.reference.as_ref(), features, &predictive);
+    let ood = served.model.unlike(features, &predictive);
     let mut maker =
         Maker { served, predictive: &predictive, asked, ood: &ood, interval: None, classes: None };
     let quantities = outputs.into_iter().map(|output| maker.quantity(output)).collect::<Result<_, _>>()?;

@@ -137,7 +137,7 @@ struct Bands {
 impl Bands {
     fn of(served: &Served, features: &Mat<f64>, k: usize, asked: &Asked) -> Result<Self, Problem> {
         let predictive = served.model.predict(features)?;
-        let ood = served.model.unlike(served.reference.as_ref(), features, &predictive);
+        let ood = served.model.unlike(features, &predictive);
         let n = features.ncols();
         if served.is_classifier() {
             let temperature = served.model.temperature();

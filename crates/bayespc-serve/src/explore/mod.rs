@@ -54,7 +54,7 @@ pub async fn model(State(app): State<App>, Path(name): Path<String>) -> Result<J
         "networks": served.model.members().len(),
         "columns": served.columns,
         "level": LEVEL,
-        "ood_reference": if served.reference.is_some() { "epistemic variance of the rows learned from" } else { "distance of the inputs" },
+        "ood_reference": if served.model.reference().is_some() { "epistemic variance of the rows learned from" } else { "distance of the inputs" },
         "warnings": served.model.warnings(),
         "protocol": oip::describe(&served),
     })))

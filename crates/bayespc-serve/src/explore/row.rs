@@ -14,7 +14,7 @@ pub fn row(served: &Served, request: &RowRequest) -> Result<(Value, Vec<f64>), P
     let asked = request.asked()?;
     let rows = served.rows(&table(served, &request.columns()?)?, asked.unseen)?;
     let predictive = served.model.predict(&rows.features)?;
-    let ood = served.model.unlike(served.reference.as_ref(), &rows.features, &predictive);
+    let ood = served.model.unlike(&rows.features, &predictive);
     let mut value = if served.is_classifier() {
         let temperature = served.model.temperature();
         let probabilities = predictive.class_probabilities(temperature)?;

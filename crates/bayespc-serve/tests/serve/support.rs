@@ -7,7 +7,6 @@ use std::sync::OnceLock;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
-use bayespc::model::Reference;
 use bayespc::{Mat, Model, ModelSettings, Samples};
 use bayespc_data::{Encoding, EncodingOptions, Kinds, Table, Targets};
 use bayespc_serve::{App, ModelFile, Options, router};
@@ -67,9 +66,10 @@ pub fn fitted(csv: &str, targets: &[&str], with_reference: bool) -> Vec<u8> {
         }
     }
     .unwrap();
-    if with_reference {
-        let reference = Reference::of(&model, features.as_ref()).unwrap();
-        model.notes_mut().insert("reference".to_owned(), serde_json::to_string(&reference).unwrap());
+    if !with_reference {
+        // A stream leaves no rows to compare with.
+        let Targets::Regression(values) = encoding.targets(&table).unwrap() else { panic!("classes") };
+        model.partial_fit(&Samples::new(&features, &values).unwrap()).unwrap();
     }
     model.notes_mut().insert("encoding".to_owned(), serde_json::to_string(&encoding).unwrap());
     model.notes_mut().insert("data".to_owned(), "made up".to_owned());

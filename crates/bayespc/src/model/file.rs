@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::calibration::Calibrated;
 use super::ensemble::{Ensemble, Member, MemberPlan};
 use super::model::Model;
+use super::reference::Reference;
 use super::selection::{Candidate, HeldOutScores};
 use super::settings::ModelSettings;
 use super::spread::Spread;
@@ -44,6 +45,8 @@ struct Header {
     n_features: usize,
     n_targets: usize,
     n_seen: f64,
+    /// What the samples look like that it was fitted to.
+    reference: Option<Reference>,
     /// Edges of the columns' codes, by their number of bins.
     codes: Vec<Codes>,
     /// What out-of-fold predictions say of noise and tails.
@@ -82,6 +85,7 @@ impl Model {
             n_features: self.n_features(),
             n_targets: self.n_targets(),
             n_seen: self.n_seen,
+            reference: self.reference.clone(),
             codes: self.ensemble.codes.values().cloned().collect(),
             spread: self.calibrated.spread,
             held_out: self.held_out.clone(),
@@ -137,6 +141,7 @@ impl Model {
             warnings: header.warnings,
             interrupted: header.interrupted,
             n_seen: header.n_seen,
+            reference: header.reference,
             notes: header.notes,
         })
     }
@@ -229,6 +234,9 @@ fn read_header(bytes: &[u8], file: &SafeTensors<'_>) -> Result<Header> {
     }
     if !(header.n_seen.is_finite() && header.n_seen >= 0.0) {
         return Err(ModelFileError::Metadata { key: format!("{KEY}: n_seen") }.into());
+    }
+    if header.reference.as_ref().is_some_and(|reference| !reference.is_of(header.n_features)) {
+        return Err(ModelFileError::Metadata { key: format!("{KEY}: reference") }.into());
     }
     if header.members.is_empty() || header.n_features == 0 || header.n_targets == 0 {
         return Err(ModelFileError::Metadata { key: format!("{KEY}: a size is zero") }.into());

@@ -8,6 +8,7 @@ use super::memory;
 use super::model::Model;
 use super::observer::{Observer, Stage, Work};
 use super::pictures;
+use super::reference::Reference;
 use super::selection;
 use super::settings::ModelSettings;
 use crate::data::{OwnedSamples, Samples, Targets, Task, canonical};
@@ -65,9 +66,10 @@ impl Model {
             warnings: [constant_target(&train), few_values(&train), late].into_iter().flatten().collect(),
             interrupted: work.is_stopped(),
             n_seen: train.total_weight(),
+            reference: None,
             notes: BTreeMap::new(),
         };
-        if let Some(parts) = parts {
+        if let Some(parts) = &parts {
             let test = parts.test.view();
             let predictive = model.predict(test.inputs())?;
             let own = calibration::calibrate(settings.calibration, &predictive, &test)?;
@@ -75,6 +77,7 @@ impl Model {
             model.calibrated =
                 Calibrated { temperature, scores: own.scores, spread: model.calibrated.spread };
         }
+        model.reference = Some(Reference::of(&model, train.inputs())?);
         Ok(model)
     }
 }

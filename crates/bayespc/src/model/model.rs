@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::calibration::Calibrated;
 use super::ensemble::{Ensemble, Member};
+use super::reference::Reference;
 use super::selection::{Candidate, HeldOutScores};
 use super::settings::ModelSettings;
 use super::spread::Spread;
@@ -27,6 +28,8 @@ pub struct Model {
     /// Whether training was stopped before its end.
     pub(super) interrupted: bool,
     pub(super) n_seen: f64,
+    /// What the samples look like that it was fitted to; none of a stream.
+    pub(super) reference: Option<Reference>,
     pub(super) notes: BTreeMap<String, String>,
 }
 
@@ -109,6 +112,12 @@ impl Model {
     /// Samples learned from, in all calls.
     pub fn n_seen(&self) -> f64 {
         self.n_seen
+    }
+
+    /// What the samples look like that it was fitted to, and how unsure it is of them; none if it has learned from a
+    /// stream, whose samples are gone.
+    pub fn reference(&self) -> Option<&Reference> {
+        self.reference.as_ref()
     }
 
     /// Notes kept with the model, such as column names; the library does not read them.

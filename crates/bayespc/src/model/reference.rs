@@ -9,7 +9,7 @@
 //! method knows no epistemic variance, it is the distance of the inputs, √(mean of z²) of standardised inputs z, which is
 //! 1 on the average (root mean square) over the rows learned from.
 
-use faer::MatRef;
+use faer::Mat;
 use serde::{Deserialize, Serialize};
 
 use super::model::Model;
@@ -24,7 +24,7 @@ pub const LEVELS: [f64; 7] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0];
 const USUAL: f64 = 0.95;
 
 /// Rows that are enough for quantiles, and for the epistemic variance.
-const ENOUGH: (usize, usize) = (20_000, 2000);
+const ENOUGH: (usize, usize) = (5000, 2000);
 
 /// What is kept of the rows a model has learned from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,24 +36,24 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// What `inputs` (`d × n`), which the model has learned from, look like.
-    pub fn of(model: &Model, inputs: MatRef<'_, f64>) -> Result<Self> {
-        let n = inputs.ncols();
+    /// What `inputs`, which the model has learned from, look like.
+    pub(super) fn of(model: &Model, inputs: Inputs<'_>) -> Result<Self> {
+        let n = inputs.n_samples();
         let step = |enough: usize| n.div_ceil(enough).max(1);
-        let quantiles = (0..inputs.nrows())
+        let quantiles = (0..inputs.n_features())
             .map(|i| {
-                let row = inputs.row(i);
-                let mut values: Vec<f64> = row.iter().step_by(step(ENOUGH.0)).copied().collect();
+                let row = || (0..n).map(|j| inputs.value(i, j));
+                let mut values: Vec<f64> = row().step_by(step(ENOUGH.0)).collect();
                 values.sort_unstable_by(f64::total_cmp);
                 let mut kept: Vec<f64> = LEVELS.iter().map(|&p| quantile(&values, p)).collect();
                 // The ends are those of all rows.
-                kept[0] = row.iter().copied().fold(f64::INFINITY, f64::min);
-                kept[LEVELS.len() - 1] = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                kept[0] = row().fold(f64::INFINITY, f64::min);
+                kept[LEVELS.len() - 1] = row().fold(f64::NEG_INFINITY, f64::max);
                 kept
             })
             .collect();
         let places: Vec<usize> = (0..n).step_by(step(ENOUGH.1)).collect();
-        let some = faer::Mat::from_fn(inputs.nrows(), places.len(), |i, j| inputs[(i, places[j])]);
+        let some = Mat::from_fn(inputs.n_features(), places.len(), |i, j| inputs.value(i, places[j]));
         let mut epistemic = epistemic(model, &model.predict(&some)?);
         epistemic.sort_unstable_by(f64::total_cmp);
         Ok(Self { quantiles, epistemic: quantile(&epistemic, USUAL) })
@@ -72,13 +72,8 @@ impl Reference {
 
 impl Model {
     /// How unlike the rows learned from each sample is; `predictive` is what the model says of `inputs`.
-    pub fn unlike<'a>(
-        &self,
-        reference: Option<&Reference>,
-        inputs: impl Into<Inputs<'a>>,
-        predictive: &Predictive,
-    ) -> Vec<f64> {
-        match reference.filter(|reference| reference.epistemic > 0.0) {
+    pub fn unlike<'a>(&self, inputs: impl Into<Inputs<'a>>, predictive: &Predictive) -> Vec<f64> {
+        match self.reference.as_ref().filter(|reference| reference.epistemic > 0.0) {
             Some(reference) => {
                 epistemic(self, predictive).iter().map(|e| (e / reference.epistemic).sqrt()).collect()
             }
@@ -118,8 +113,6 @@ fn quantile(sorted: &[f64], p: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use faer::Mat;
-
     use super::*;
     use crate::data::Samples;
     use crate::model::ModelSettings;
@@ -136,25 +129,27 @@ mod tests {
     #[test]
     fn nearly_all_rows_learned_from_are_like_themselves_and_far_ones_are_not() {
         let (model, x) = fitted();
-        let reference = Reference::of(&model, x.as_ref()).unwrap();
+        let reference = model.reference().unwrap();
         assert_eq!(reference.quantiles[0], [0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0]);
         assert!(reference.is_of(2) && !reference.is_of(3));
-        let unlike = model.unlike(Some(&reference), &x, &model.predict(&x).unwrap());
+        let unlike = model.unlike(&x, &model.predict(&x).unwrap());
         // By definition of e₉₅: the rows above it are a twentieth, five of 101.
         assert_eq!(unlike.iter().filter(|u| **u > 1.0).count(), 5);
         let far = Mat::from_fn(2, 1, |i, _| [5.0, 500.0][i]);
-        assert!(model.unlike(Some(&reference), &far, &model.predict(&far).unwrap())[0] > 2.0);
+        assert!(model.unlike(&far, &model.predict(&far).unwrap())[0] > 2.0);
     }
 
     #[test]
     fn without_a_reference_it_is_the_distance_of_the_inputs_which_is_one_on_the_average() {
         let (model, x) = fitted();
         let predictive = model.predict_by(&x, Method::Mean).unwrap();
-        let unlike = model.unlike(None, &x, &predictive);
+        let gone = Model { reference: None, ..model.clone() };
+        let unlike = gone.unlike(&x, &predictive);
         let square = unlike.iter().map(|u| u * u).sum::<f64>() / unlike.len() as f64;
         assert!((square - 1.0).abs() < 1e-12, "{square}");
         // A method without epistemic variance leaves nothing to compare with.
-        let blind = Reference { epistemic: 0.0, ..Reference::of(&model, x.as_ref()).unwrap() };
-        assert_eq!(model.unlike(Some(&blind), &x, &predictive), unlike);
+        let reference = model.reference.clone().map(|reference| Reference { epistemic: 0.0, ..reference });
+        let blind = Model { reference, ..model };
+        assert_eq!(blind.unlike(&x, &predictive), unlike);
     }
 }

@@ -7,6 +7,7 @@ use super::calibration::{Calibrated, Calibration};
 use super::ensemble::{Ensemble, Member, MemberPlan};
 use super::model::Model;
 use super::observer::{Observer, Stage, Work};
+use super::reference::Reference;
 use super::settings::ModelSettings;
 use crate::data::{OwnedSamples, Samples, canonical};
 use crate::error::{Error, Result};
@@ -56,7 +57,7 @@ impl Model {
         let mut ensemble: Ensemble = self.ensemble.clone();
         work.plan(super::ensemble::all_training_cost(&plans, settings, &ensemble, samples.n_samples()));
         ensemble.train(&samples, &plans, settings, &work)?;
-        Ok(Self {
+        let mut model = Self {
             settings: settings.clone(),
             ensemble,
             // What out-of-fold predictions have said of such networks still holds.
@@ -66,8 +67,11 @@ impl Model {
             warnings: super::fit::constant_target(&samples).into_iter().collect(),
             interrupted: work.is_stopped(),
             n_seen: samples.total_weight(),
+            reference: None,
             notes: std::collections::BTreeMap::new(),
-        })
+        };
+        model.reference = Some(Reference::of(&model, samples.inputs())?);
+        Ok(model)
     }
 }
 
