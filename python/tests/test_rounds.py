@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import numpy as np
@@ -27,10 +28,7 @@ def made(
     model = begun(classes)
     while _core.rounds_next_pass(model) is not None:
         ends = [0, *cuts, len(x)]
-        parts = [
-            _core.rounds_statistics(model, x[a:b], y[a:b], None, a)
-            for a, b in zip(ends[:-1], ends[1:], strict=True)
-        ]
+        parts = [_core.rounds_statistics(model, x[a:b], y[a:b], None, a) for a, b in itertools.pairwise(ends)]
         parts.reverse()
         if combine:
             parts = [_core.rounds_combine(model, parts[:2]), *parts[2:]]
@@ -75,5 +73,5 @@ def test_what_does_not_belong_together_is_refused() -> None:
         _core.rounds_absorb(begun(rounds=4), [part])
     with pytest.raises(ValueError, match="no statistics"):
         _core.rounds_absorb(model, [b"x"])
-    with pytest.raises(ValueError, match="NaN|nan"):
+    with pytest.raises(ValueError, match=r"NaN|nan"):
         _core.rounds_statistics(model, np.full((2, 3), np.nan), Y[:2], None, 0)

@@ -21,7 +21,7 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use crate::machine::{peak_rss_mb, pool};
+use crate::machine::{cpu_seconds, peak_rss_mb, pool};
 use crate::{BenchArgs, Outcome, median, table};
 
 /// Columns of the table; the last one is the target.
@@ -43,20 +43,22 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
     let mut cases = Vec::new();
     for members in [1, MEMBERS] {
         for &threads in &args.threads {
-            cases.push(("csv", &csv, members, threads, Vec::new()));
-            cases.push(("parquet", &parquet, members, threads, Vec::new()));
+            cases.push(("csv", &csv, members, threads, Vec::new(), Vec::new()));
+            cases.push(("parquet", &parquet, members, threads, Vec::new(), Vec::new()));
         }
     }
     let repeats = args.repeats.unwrap_or(1);
     let bar = bar("stream", (cases.len() * repeats) as u64);
     for _ in 0..repeats {
-        for (_, path, members, threads, seconds) in &mut cases {
-            let settings = ModelSettings { members: *members, ..ModelSettings::fast() };
+        for (_, path, members, threads, seconds, cpu) in &mut cases {
+            let settings = stream::defaults(ModelSettings { members: *members, ..ModelSettings::fast() });
+            let before = cpu_seconds();
             seconds.push(
                 pool(*threads)?
                     .install(|| stream::learn(&source(path), &settings, &Pass::default()))?
                     .seconds,
             );
+            cpu.extend(before.zip(cpu_seconds()).map(|(before, after)| after - before));
             bar.inc(1);
         }
     }
@@ -65,16 +67,16 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
     let peak = peak_rss_mb();
     let runs: Vec<Value> = cases
         .iter()
-        .map(|(format, _, members, threads, seconds)| {
+        .map(|(format, _, members, threads, seconds, cpu)| {
             json!({
                 "format": format, "rows": rows, "members": members, "threads": threads, "seconds": median(seconds),
-                "rows_per_second": rate(seconds),
+                "rows_per_second": rate(seconds), "cpu_seconds": median(cpu),
             })
         })
         .collect();
     let lines: Vec<Vec<String>> = cases
         .iter()
-        .map(|(format, _, members, threads, seconds)| {
+        .map(|(format, _, members, threads, seconds, cpu)| {
             vec![
                 (*format).to_owned(),
                 members.to_string(),
@@ -82,14 +84,16 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
                 rows.to_string(),
                 format!("{:.2}", median(seconds)),
                 format!("{:.0}", rate(seconds)),
+                format!("{:.2}", median(cpu)),
             ]
         })
         .collect();
     let memory =
         peak.map_or_else(String::new, |peak| format!("\n\npeak memory of this process {peak:.0} MB"));
-    let heading = ["file", "members", "threads", "rows", "seconds", "rows per second"];
+    let heading =
+        ["file", "members", "threads", "rows", "seconds", "rows per second", "seconds of all cores"];
     let text = format!(
-        "stream: {COLUMNS} columns, default settings without search, every chunk scored before it is learned\n\n{}{memory}",
+        "stream: {COLUMNS} columns, default settings, a sample of every chunk scored before it is learned\n\n{}{memory}",
         table(&heading, &lines)
     );
     Ok(Outcome { json: json!({ "columns": COLUMNS, "peak_rss_mb": peak, "runs": runs }), text })

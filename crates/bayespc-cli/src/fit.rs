@@ -77,7 +77,9 @@ pub struct FitArgs {
 /// Run the command.
 pub fn run(args: &FitArgs) -> Result<()> {
     threads::set(args.threads)?;
-    let settings = args.settings.settings_onto(|preset| args.table.defaults(preset))?;
+    let settings = args.settings.settings_onto(|preset| {
+        if args.stream.stream { stream::defaults(preset) } else { args.table.defaults(preset) }
+    })?;
     if !(0.0..1.0).contains(&args.test_fraction) {
         return Err(usage(format!("--test-fraction {} is not in [0, 1)", args.test_fraction)));
     }

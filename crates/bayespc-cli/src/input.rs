@@ -323,6 +323,20 @@ impl Part {
     pub(crate) fn len(&self) -> usize {
         self.features.ncols()
     }
+
+    /// These rows.
+    pub(crate) fn select(&self, rows: &[usize]) -> Self {
+        let pick = |values: &Mat<f64>| Mat::from_fn(values.nrows(), rows.len(), |i, j| values[(i, rows[j])]);
+        Self {
+            features: pick(&self.features),
+            targets: match &self.targets {
+                Targets::Regression(values) => Targets::Regression(pick(values)),
+                Targets::Classification(labels) => {
+                    Targets::Classification(rows.iter().map(|&row| labels[row]).collect())
+                }
+            },
+        }
+    }
 }
 
 /// Benchmarks and pixels are taken as they are published: every column a number, none left out.

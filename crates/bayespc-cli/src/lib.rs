@@ -5,6 +5,7 @@
 //!
 //! A library only so that the benchmark measures the very code that runs here; its interface is no promise.
 
+mod begin;
 pub mod columns;
 mod completions;
 mod data;
@@ -17,6 +18,7 @@ pub mod input;
 mod inspect;
 mod interrupt;
 mod learner;
+mod merge;
 pub mod output;
 mod predict;
 pub mod progress;
@@ -25,6 +27,7 @@ mod scores;
 pub mod settings;
 mod sink;
 mod source;
+mod stats;
 pub mod stream;
 mod threads;
 
@@ -55,6 +58,12 @@ enum Command {
     Predict(predict::PredictArgs),
     /// Train and test on many splits of a table
     Evaluate(Box<evaluate::EvaluateArgs>),
+    /// Begin a model that many processes learn together, each from its part of the rows
+    Begin(Box<begin::BeginArgs>),
+    /// Say what one part of the rows says, for `merge`
+    Stats(stats::StatsArgs),
+    /// Move a model on by the statistics of all parts
+    Merge(merge::MergeArgs),
     /// Show what is in a model file
     Inspect(inspect::InspectArgs),
     /// Make the paper's figures and tables, and the ablation
@@ -77,6 +86,9 @@ pub fn main() -> ExitCode {
         Command::Fit(args) => fit::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),
+        Command::Begin(args) => begin::run(&args),
+        Command::Stats(args) => stats::run(&args),
+        Command::Merge(args) => merge::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Data(args) => data::run(&args),

@@ -25,19 +25,21 @@ pub fn rounds_settings() -> PyResult<String> {
     json(&RoundSettings::default())
 }
 
-/// A model that is to be learned in rounds: settings of the model and of the rounds as JSON, and the number of classes,
-/// 0 for real values.
+/// A model that is to be learned in rounds: settings of the model and of the rounds as JSON, the number of classes (0
+/// for real values), and the number of rows if it is known (else 0).
 #[pyfunction]
+#[pyo3(signature = (settings, rounds, classes, rows=0))]
 pub fn rounds_begin<'py>(
     py: Python<'py>,
     settings: &str,
     rounds: &str,
     classes: usize,
+    rows: u64,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let settings: ModelSettings = parse("settings", settings)?;
     let rounds: RoundSettings = parse("rounds", rounds)?;
     let task = if classes == 0 { Task::Regression } else { Task::Classification { classes } };
-    bytes(py, || Rounds::begin(&settings, &rounds, task)?.to_bytes())
+    bytes(py, || Rounds::begin(&settings, &rounds, task)?.expecting(rows)?.to_bytes())
 }
 
 /// The pass over all parts that is due, as JSON; none if the model is finished.

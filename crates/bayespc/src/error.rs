@@ -155,6 +155,12 @@ pub enum RoundsError {
         /// Its number, from 0.
         row: u64,
     },
+    /// A row behind the end of the table.
+    #[error("the table has {rows} rows, and there are statistics of more")]
+    Beyond {
+        /// How many rows it has.
+        rows: u64,
+    },
     /// Parts that do not have the same columns.
     #[error("statistics number {part} are of {found} {what}, those before of {expected}")]
     Columns {

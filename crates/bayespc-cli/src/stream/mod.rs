@@ -4,6 +4,7 @@
 //! then predicted first and learned afterwards, so that the scores are of rows the model had not seen. Rows that
 //! cannot be used are left out, a signal ends the pass with what was learned, and a checkpoint lets it go on.
 
+mod ahead;
 mod args;
 mod checkpoint;
 mod order;
@@ -14,9 +15,12 @@ mod sums;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use bayespc::learning::Schedule;
 use bayespc::model::{Calibration, Model, ModelSettings};
+use bayespc::{Precision, Rule};
 use bayespc_data::{BadRows, Learnable};
 
+use ahead::read_ahead;
 pub use args::StreamArgs;
 pub use checkpoint::{Beginning, Checkpoint};
 
@@ -37,6 +41,23 @@ const HEAD: usize = 10_000;
 
 /// Rows in memory at a time.
 const CHUNK: usize = 8192;
+
+/// Rows of a batch, all of whose sums are made before the network moves.
+const BATCH: usize = 256;
+
+/// What a stream asks of the preset: larger batches, whose sums say all a step needs, in single precision. Settings by
+/// name come on top.
+pub fn defaults(settings: ModelSettings) -> ModelSettings {
+    let mut settings = ModelSettings { precision: Precision::F32, ..settings };
+    settings.training.batch_size = Some(BATCH);
+    if let Rule::Feedback(rule) = &mut settings.rule {
+        // A batch says well where to go: large steps, which fall as 1/√t.
+        rule.refresh_every = 1;
+        rule.trust = 0.7;
+        rule.schedule = Schedule::Cosine { first: 0.8, last: 0.01 };
+    }
+    settings
+}
 
 /// How to pass over a file.
 #[derive(Debug, Default)]
@@ -115,26 +136,27 @@ pub fn learn(table: &TableArgs, settings: &ModelSettings, pass: &Pass) -> Result
     let mut progress = Progress::begin(&problem, settings, pass)?;
     let mut warnings = Warnings::default();
     let bar = bar("rows", 0);
-    let mut batches = rows.batches(problem.encoding(), CHUNK)?.skipping(BadRows::at_most(pass.max_bad));
-    let mut interrupted = false;
-    loop {
-        let batch = batches.next();
-        // Asked after reading: a pipe whose writer was told to stop too may end in half a row.
-        if interrupt::interrupted() {
-            // Without a model there is nothing to keep.
-            progress.model.is_some().then_some(()).map_or_else(interrupt::check, Ok)?;
-            progress.stop()?;
-            interrupted = true;
-            break;
+    let batches = rows.batches(problem.encoding(), CHUNK)?.skipping(BadRows::at_most(pass.max_bad));
+    let (batches, interrupted) = read_ahead(batches, |chunks| -> Result<bool> {
+        loop {
+            let batch = chunks.recv().ok();
+            // Asked after reading: a pipe whose writer was told to stop too may end in half a row.
+            if interrupt::interrupted() {
+                // Without a model there is nothing to keep.
+                progress.model.is_some().then_some(()).map_or_else(interrupt::check, Ok)?;
+                progress.stop()?;
+                return Ok(true);
+            }
+            let Some(batch) = batch.transpose()? else { return Ok(false) };
+            warnings.add(batch.warnings);
+            let targets = batch.targets.with_context(|| {
+                format!("{} lacks the target ({})", problem.source.name, problem.targets.join(", "))
+            })?;
+            progress.chunk(&Part { features: batch.features, targets })?;
+            bar.set_position(progress.state.sums.rows as u64);
         }
-        let Some(batch) = batch.transpose()? else { break };
-        warnings.add(batch.warnings);
-        let targets = batch.targets.with_context(|| {
-            format!("{} lacks the target ({})", problem.source.name, problem.targets.join(", "))
-        })?;
-        progress.chunk(&Part { features: batch.features, targets })?;
-        bar.set_position(progress.state.sums.rows as u64);
-    }
+    });
+    let interrupted = interrupted?;
     bar.finish_and_clear();
     progress.check_caught_up()?;
     warnings.tell();

@@ -11,6 +11,9 @@ use crate::fit::{DATA_NOTE, ENCODING_NOTE};
 use crate::input::{Part, Problem};
 use crate::scores::{Predictions, Scores};
 
+/// Of so many rows of a chunk one is scored.
+pub const SCORED_OF: usize = 8;
+
 /// A pass under way.
 pub struct Progress<'a> {
     /// What was learned so far; none before the first rows.
@@ -44,6 +47,12 @@ impl<'a> Progress<'a> {
         Ok(Self { model, state, new_rows: 0, before, since_checkpoint: 0, problem, settings, pass })
     }
 
+    /// Rows of a chunk that are scored: scores cost more than learning, and a sample tells as much.
+    fn scored(part: &Part) -> Part {
+        let rows: Vec<usize> = (0..part.len()).step_by(SCORED_OF).collect();
+        part.select(&rows)
+    }
+
     /// Score and learn the next rows, or pass over them if they are learned already.
     pub fn chunk(&mut self, part: &Part) -> Result<()> {
         if let Some(checkpoint) = &self.pass.checkpoint
@@ -62,7 +71,7 @@ impl<'a> Progress<'a> {
                 self.state.clone_from(before);
                 if let Some(model) = &self.model {
                     // Scores of rows it knows, for their names alone.
-                    self.state.sums.name(&self.scores(model, part)?);
+                    self.state.sums.name(&self.scores(model, &Self::scored(part))?);
                 }
                 Ok(())
             }
@@ -73,7 +82,8 @@ impl<'a> Progress<'a> {
     fn learn(&mut self, part: &Part) -> Result<()> {
         let samples = part.samples(self.problem.classes())?;
         let mut model = if let Some(model) = self.model.take() {
-            self.state.sums.add(&self.scores(&model, part)?, part.len());
+            let scored = Self::scored(part);
+            self.state.sums.add(&self.scores(&model, &scored)?, scored.len());
             model
         } else {
             let mut model = Model::for_stream(&samples, self.settings)?;

@@ -52,7 +52,7 @@ pub fn report(learned: &Learned, written: Option<&Path>, as_json: bool) -> Resul
     let (rows, now) = (sums.rows, learned.new_rows);
     let rows = if rows == now { format!("{rows} rows") } else { format!("{rows} rows, {now} of them now,") };
     let heading = format!(
-        "{}: learned from {rows} in {seconds:.1} s, {rate:.0} rows per second; scores on {} rows before they were learned",
+        "{}: learned from {rows} in {seconds:.1} s, {rate:.0} rows per second; scores on a sample of {} rows before they were learned",
         problem.source.name,
         sums.scored()
     );

@@ -173,9 +173,9 @@ fn a_stream_goes_on_from_a_model_as_if_it_had_not_ended() {
     sandbox.ok(&format!("fit one.csv {SMALL} --out one.safetensors"));
     let line = "fit two.csv --stream --from one.safetensors --out two.safetensors --threads 1 --json";
     let json: Value = serde_json::from_str(&sandbox.ok(line)).unwrap();
-    // The first rows are scored too: there is a model that has not seen them.
-    let n = Some(2 * CHUNK as u64);
-    assert_eq!((json["rows"].as_u64(), json["scored_rows"].as_u64()), (n, n), "{json}");
+    // Of the first rows some are scored too: there is a model that has not seen them.
+    let n = 2 * CHUNK as u64;
+    assert_eq!((json["rows"].as_u64(), json["scored_rows"].as_u64()), (Some(n), Some(n / 8)), "{json}");
     let predictions = |model: &str| sandbox.ok(&format!("predict {model} one.csv --digits 17"));
     assert!(predictions("two.safetensors") == predictions("all.safetensors"));
     assert!(predictions("one.safetensors") != predictions("all.safetensors"));

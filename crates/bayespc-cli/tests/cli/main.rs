@@ -19,5 +19,6 @@ mod hostile;
 mod interrupt;
 mod output;
 mod own_files;
+mod rounds;
 mod streams;
 mod support;

@@ -72,15 +72,17 @@ impl BatchStatistics {
 
     /// Add the sums of other samples of the same network.
     pub fn add(&mut self, other: &Self) -> Result<()> {
-        let mut sums = Packer::default();
-        other.pack(&mut sums);
-        let values = sums.into_values();
-        let mut own = Packer::default();
-        self.pack(&mut own);
-        let mut total = own.into_values();
-        crate::base::check::same_length("batch statistics", values.len(), total.len())?;
-        total.iter_mut().zip(&values).for_each(|(a, b)| *a += b);
-        self.unpack(&mut Unpacker::new(&total));
+        crate::base::check::same_length("batch statistics", other.len(), self.len())?;
+        for (own, others) in self.hidden.iter_mut().zip(&other.hidden) {
+            own.pre_pre += &others.pre_pre;
+            own.feedback_pre += &others.feedback_pre;
+            own.feedback_outer += &others.feedback_outer;
+        }
+        for (own, others) in self.output.iter_mut().zip(&other.output) {
+            own.add(others)?;
+        }
+        self.weight += other.weight;
+        self.square += other.square;
         Ok(())
     }
 

@@ -126,17 +126,6 @@ impl Hebbian {
         }
     }
 
-    /// Add the statistics another set of buffers has gathered.
-    pub fn merge(&mut self, other: &Self) -> Result<()> {
-        for (own, others) in self.hidden.iter_mut().zip(&other.hidden) {
-            own.add(others)?;
-        }
-        for (own, others) in self.output.iter_mut().zip(&other.output) {
-            own.add(others)?;
-        }
-        Ok(())
-    }
-
     /// Blend the gathered statistics into every posterior of the network.
     pub fn blend<T: Real>(&self, network: &mut Network<T>, rate: f64, scale: f64) -> Result<()> {
         for (layer, stats) in network.hidden_mut().iter_mut().zip(&self.hidden) {

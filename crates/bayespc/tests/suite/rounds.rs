@@ -200,6 +200,14 @@ fn rows_that_are_missing_or_come_twice_and_statistics_of_another_pass_are_refuse
     let twice = refused(&begun, vec![part(&begun, 0..1200), part(&begun, 1100..2500)]);
     assert_eq!(twice, "row 1100 is in the statistics of two parts");
     assert!(matches!(begun.absorb(vec![]), Err(Error::Empty { .. })));
+    let known = begun.clone().expecting(2500).unwrap();
+    let short = refused(&known, vec![part(&known, 0..2000)]);
+    assert_eq!(short, "rows 2000 to 2047 are in no statistics");
+    let known = begun.clone().expecting(1000).unwrap();
+    let long = refused(&known, vec![part(&known, 0..2500)]);
+    assert_eq!(long, "the table has 1000 rows, and there are statistics of more");
+    let far = Samples::new(&x, &y).unwrap();
+    assert!(matches!(begun.statistics(Some(&far), u64::MAX - 5), Err(Error::Setting { .. })));
     let first = begun.absorb(vec![part(&begun, 0..2500)]).unwrap();
     assert_eq!(first.next_pass(), Some(Pass::Round { index: 1, of: 3 }));
     let old = refused(&first, vec![part(&first, 0..1000), part(&begun, 1000..2500)]);

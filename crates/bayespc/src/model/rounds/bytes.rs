@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 use serde::{Deserialize, Serialize};
 
-use super::part::{Edge, PartStatistics};
+use super::part::{Edge, MOST_ROWS, PartStatistics};
 use super::rows::Rows;
 use crate::base::tree::{Tree, add};
 use crate::error::{ModelFileError, Result, RoundsError};
@@ -78,7 +78,7 @@ impl PartStatistics {
         }
         let mut tree = Tree::default();
         for (i, place) in header.nodes.into_iter().enumerate() {
-            if place.0 >= 64 {
+            if place.0 >= MOST_ROWS.ilog2() || place.1 >= MOST_ROWS >> place.0 {
                 return Err(malformed("a node is too high").into());
             }
             // Siblings were joined before they were written: no sum is made here.
@@ -89,7 +89,7 @@ impl PartStatistics {
         let mut edges = Vec::with_capacity(header.edges.len());
         let mut next = 0;
         for (start, end, n) in header.edges {
-            if n > all.len() - next || start >= end {
+            if n > all.len() - next || start >= end || end > MOST_ROWS {
                 return Err(malformed("rows of an edge").into());
             }
             let mut rows = Rows::default();

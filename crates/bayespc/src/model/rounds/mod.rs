@@ -35,7 +35,7 @@ pub use plan::{Pass, RoundSettings};
 pub use thin::ThinPart;
 
 use self::learn::Gatherer;
-use self::part::{Chunks, Edge, cut};
+use self::part::{Chunks, Edge, MOST_ROWS, cut};
 use self::plan::{DRAW, Plan};
 use self::rows::Rows;
 use self::table::Columns;
@@ -92,6 +92,15 @@ impl Rounds {
             weight: 0.0,
         };
         Self::sealed(settings.clone(), Some(plan), None, BTreeMap::new())
+    }
+
+    /// The same for a table that is known to have so many rows: a part that is missing at its end is then missed in the
+    /// first pass too.
+    pub fn expecting(mut self, rows: u64) -> Result<Self> {
+        if let (Some(plan), None) = (&mut self.plan, &self.model) {
+            plan.rows = rows;
+        }
+        Self::sealed(self.settings, self.plan, self.model, self.notes)
     }
 
     /// The pass that is due; none if the model is finished.
@@ -175,6 +184,10 @@ impl Rounds {
         of: impl Fn(&Range<u64>) -> Rows + Sync,
     ) -> Result<PartStatistics> {
         let mut part = self.nothing(plan);
+        if first_row.saturating_add(n_rows) > MOST_ROWS {
+            let (name, must_be) = ("first_row", "below 2⁴⁸");
+            return Err(Error::Setting { name, value: first_row as f64, must_be });
+        }
         self.with_chunks(plan, gatherer, |chunks| {
             let pieces: Vec<(Range<u64>, bool)> = cut(first_row, n_rows, chunks.length).collect();
             for group in pieces.chunks(AT_ONCE) {
@@ -208,7 +221,7 @@ impl Rounds {
                 all.join(i, part, chunks)?;
                 all.drawn = self.least_drawn(plan, &[&all.drawn, &drawn], all.widths);
             }
-            let rows = (plan.pass != Pass::Table).then_some(plan.rows);
+            let rows = (plan.rows > 0).then_some(plan.rows);
             all.complete(rows, chunks)
         })?;
         Ok(all)
@@ -220,7 +233,11 @@ impl Rounds {
         let mut all = self.combine(parts)?;
         let drawn = std::mem::take(&mut all.drawn);
         let (widths, gatherer) = (all.widths, self.gatherer(plan)?);
-        let n_rows = if plan.pass == Pass::Table { all.end(plan.chunk()) } else { plan.rows };
+        let end = all.end(plan.chunk());
+        let n_rows = if plan.rows == 0 { end } else { plan.rows };
+        if end > n_rows.next_multiple_of(plan.chunk()) {
+            return Err(RoundsError::Beyond { rows: n_rows }.into());
+        }
         let sums = self.with_chunks(plan, gatherer.as_ref(), |chunks| {
             all.complete(Some(n_rows), chunks)?;
             all.total(n_rows, chunks)

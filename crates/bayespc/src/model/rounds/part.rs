@@ -11,6 +11,9 @@ use super::rows::Rows;
 use crate::base::tree::{Cover, Join, Tree};
 use crate::error::{Result, RoundsError};
 
+/// No row has a number as large as this.
+pub(super) const MOST_ROWS: u64 = 1 << 48;
+
 /// Statistics of some rows of a table, for one pass and one model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PartStatistics {

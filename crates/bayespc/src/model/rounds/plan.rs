@@ -132,7 +132,7 @@ pub(super) struct Plan {
     pub members: usize,
     /// The pass that is due.
     pub pass: Pass,
-    /// Rows of the table and their weight, once they are known.
+    /// Rows of the table and their weight, once they are known; 0 before.
     pub rows: u64,
     pub weight: f64,
 }
