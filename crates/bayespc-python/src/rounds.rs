@@ -111,9 +111,6 @@ fn read(parts: &[PyBackedBytes]) -> Result<Vec<PartStatistics>> {
 }
 
 /// Bytes that are made without the GIL.
-fn bytes<'py>(
-    py: Python<'py>,
-    work: impl FnOnce() -> Result<Vec<u8>> + Send,
-) -> PyResult<Bound<'py, PyBytes>> {
+fn bytes(py: Python<'_>, work: impl FnOnce() -> Result<Vec<u8>> + Send) -> PyResult<Bound<'_, PyBytes>> {
     Ok(PyBytes::new(py, &run(py, work)?.map_err(raised)?))
 }

@@ -9,10 +9,7 @@ use bayespc_data::{Batch, RowBatches};
 pub type Chunks = Receiver<bayespc_data::Result<Batch>>;
 
 /// `work` on chunks that are read ahead; it may end before they do. Gives the reader back, which knows what it left out.
-pub fn read_ahead<'a, R>(
-    mut batches: RowBatches<'a>,
-    work: impl FnOnce(&Chunks) -> R,
-) -> (RowBatches<'a>, R) {
+pub fn read_ahead<R>(mut batches: RowBatches<'_>, work: impl FnOnce(&Chunks) -> R) -> (RowBatches<'_>, R) {
     std::thread::scope(|scope| {
         // One waits here, one is being read.
         let (send, receive) = sync_channel(1);

@@ -49,7 +49,7 @@ fn sums_lead_where_the_samples_themselves_do() {
     for head in heads() {
         for weighted in [false, true] {
             let (mut one, input, target) = learner::<f64>(head.clone(), 9);
-            let weights: Vec<f64> = (0..9).map(|j| 0.25 + (j % 4) as f64).collect();
+            let weights: Vec<f64> = (0..9).map(|j| 0.25 + f64::from(j % 4)).collect();
             let mut data = Dataset::new(input.as_ref(), target.as_ref()).unwrap();
             if weighted {
                 data = data.with_weights(&weights).unwrap();
