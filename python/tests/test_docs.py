@@ -1,4 +1,4 @@
-"""What stands in the documentation runs: the Python blocks of a page, one after the other, in an empty folder."""
+"""What stands in the documentation runs: the Python blocks of a page, in turn, in an empty folder."""
 
 import re
 import warnings
