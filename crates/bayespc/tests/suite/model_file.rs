@@ -107,7 +107,9 @@ fn rewritten(
     let mut crc = crc32fast::Hasher::new();
     crc.update(header.as_bytes());
     parts.sort_by(|a, b| a.0.cmp(&b.0));
-    parts.iter().for_each(|(_, _, _, data)| crc.update(data));
+    for (_, _, _, data) in &parts {
+        crc.update(data);
+    }
     parts.push(("crc32".to_owned(), Dtype::U32, vec![1], crc.finalize().to_le_bytes().to_vec()));
     let views: Vec<_> = parts
         .iter()
