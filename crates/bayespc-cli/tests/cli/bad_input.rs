@@ -89,7 +89,7 @@ fn a_place_that_cannot_be_written_is_found_before_training() {
     sandbox.write("flats.csv", flats(60));
     std::fs::create_dir(sandbox.path("folder")).unwrap();
     // So many epochs would not end; the error must come first.
-    let long = "--target rent --set training.epochs=1000000000";
+    let long = "--target rent --set training.epochs=10000000";
     sandbox.fails(&format!("fit flats.csv {long} --out no/m.safetensors"), 1, &["no folder no"]);
     sandbox.fails(&format!("fit flats.csv {long} --out folder"), 1, &["folder is a folder"]);
     sandbox.fails(&format!("fit flats.csv {long} --report no/r.html"), 1, &["no folder no"]);
@@ -110,15 +110,18 @@ fn damaged_and_foreign_models_are_refused() {
     let mut newer = model.clone();
     newer[find(br#"\"version\":4"#) + br#"\"version\":"#.len()] = b'9';
     sandbox.write("newer.safetensors", &newer);
-    let mut anonymous = model.clone();
-    let at = find(br#"\"encoding\":"#) + 2;
-    anonymous[at] = b'E';
-    sandbox.write("anonymous.safetensors", &anonymous);
+    let mut flipped = model.clone();
+    flipped[find(br#"\"encoding\":"#) + 2] = b'E';
+    sandbox.write("flipped.safetensors", &flipped);
+    let mut anonymous = bayespc::Model::from_bytes(&model).unwrap();
+    anonymous.notes_mut().remove("encoding");
+    sandbox.write("anonymous.safetensors", anonymous.to_bytes().unwrap());
     for (name, words) in [
         ("short", &["short.safetensors", "fit it again", "safetensors file"][..]),
         ("text", &["text.safetensors"]),
         ("nothing", &["nothing.safetensors"]),
         ("newer", &["newer.safetensors", "version 9 is not supported"]),
+        ("flipped", &["flipped.safetensors", "damaged", "checksum"]),
         ("absent", &["absent.safetensors", "cannot read"]),
     ] {
         sandbox.fails(&format!("predict {name}.safetensors flats.csv --out p.csv"), 1, words);

@@ -25,7 +25,7 @@ const LARGEST: usize = 512;
 /// Samples per batch of a linear model: its posterior is a sum, the same whatever they are.
 const LINE_BATCH: usize = 4096;
 
-/// Inputs at most of which each may have a prior of its own.
+/// Columns at most of which each may have a prior of its own.
 const MANY: usize = 1024;
 
 /// The first candidates.
@@ -85,21 +85,13 @@ pub(super) fn linear(n: usize, settings: &ModelSettings) -> Vec<MemberPlan> {
     all_bins(n, settings).into_iter().flat_map(|bins| vars.iter().map(move |&var| one(bins, var))).collect()
 }
 
-/// The exact linear models with a prior for each input: where many inputs tell nothing, one prior for all is too narrow
-/// for those that do. `width` is the number of inputs by that of bins.
-pub(super) fn relevant(
-    n: usize,
-    width: impl Fn(usize) -> usize,
-    settings: &ModelSettings,
-) -> Vec<MemberPlan> {
-    let mut plans = linear(n, settings);
-    plans.dedup_by_key(|plan| plan.bins);
-    plans.retain(|plan| (2..=MANY).contains(&width(plan.bins)));
-    for plan in &mut plans {
-        plan.network.prior.var = 1.0;
-        plan.network.prior.relevance = true;
-    }
-    plans
+/// The exact linear model of `d` columns as they are, with a prior for each: where many columns tell nothing, one prior
+/// for all is too narrow for those that do. Not of codes: one that is silenced would be sure of what it has never seen.
+pub(super) fn relevant(n: usize, d: usize, settings: &ModelSettings) -> Option<MemberPlan> {
+    let mut plan = linear(n, settings).into_iter().find(|plan| plan.bins == 0)?;
+    plan.network.prior.var = 1.0;
+    plan.network.prior.relevance = true;
+    (2..=MANY).contains(&d).then_some(plan)
 }
 
 /// Bins to try. Where columns share one scale, as pixels do, they have no codes.
@@ -227,19 +219,16 @@ mod tests {
     }
 
     #[test]
-    fn inputs_have_priors_of_their_own_where_there_are_some_and_not_too_many() {
+    fn columns_have_priors_of_their_own_where_there_are_some_and_not_too_many() {
         let settings = ModelSettings::default();
-        let plans = relevant(100, |bins| 5 * (1 + bins), &settings);
-        assert_eq!(plans.iter().map(|plan| plan.bins).collect::<Vec<_>>(), settings.search.bins);
-        for plan in &plans {
-            assert!(plan.network.prior.relevance && plan.validate().is_ok());
-            assert!(around(plan, &[plan], 100, &settings).is_empty());
-        }
-        assert!(relevant(100, |_| 1, &settings).is_empty());
-        assert_eq!(relevant(100, |bins| 300 * (1 + bins), &settings).len(), 1);
+        let plan = relevant(100, 20, &settings).unwrap();
+        assert!(plan.network.prior.relevance && plan.bins == 0 && plan.validate().is_ok());
+        assert!(around(&plan, &[&plan], 100, &settings).is_empty());
+        assert_eq!(relevant(100, 1, &settings), None);
+        assert_eq!(relevant(100, 2 * MANY, &settings), None);
         let mut by_hand = settings;
         by_hand.network.hidden_layer_sizes = vec![20];
-        assert!(relevant(100, |_| 20, &by_hand).is_empty());
+        assert_eq!(relevant(100, 20, &by_hand), None);
     }
 
     #[test]

@@ -165,7 +165,7 @@ impl<'a, 'b> Race<'a, 'b> {
         if let [best] = self.best(&linear, 1)[..] {
             let tried: Vec<&MemberPlan> = self.kinds.iter().map(|kind| &kind.plan).collect();
             let mut more = around(&self.kinds[best].plan, &tried, self.n, &self.settings);
-            more.extend(relevant(self.n, |bins| self.ensemble.width(bins), &self.settings));
+            more.extend(relevant(self.n, self.samples.n_features(), &self.settings));
             let fresh: Vec<usize> = (self.kinds.len()..self.kinds.len() + more.len()).collect();
             self.add(more);
             self.advance(&fresh, enough, false)?;
