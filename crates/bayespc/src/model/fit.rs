@@ -49,6 +49,10 @@ impl Model {
         let choice = selection::choose(&train, &mut ensemble, settings, work)?;
         if choice.members.is_empty() {
             work.enter(Stage::Training)?;
+            // What was chosen in a precision is trained in it.
+            let chosen = !choice.candidates.is_empty();
+            let precision = if chosen { settings.search.precision } else { settings.precision };
+            let settings = &ModelSettings { precision, ..settings.clone() };
             ensemble.train(&train, &choice.plans, settings, work)?;
         } else {
             ensemble.members = choice.members;

@@ -151,9 +151,11 @@ impl ModelSettings {
             return Err(Error::Conflict { first: "bins", second: "input_scaling = whole" });
         }
         at_least_one("members", self.members)?;
-        if self.members > MOST_MEMBERS {
-            let value = self.members as f64;
-            return Err(Error::Setting { name: "members", value, must_be: "at most 10 000" });
+        for (name, networks) in [("members", self.members), ("search.refit", self.search.refit)] {
+            if networks > MOST_MEMBERS {
+                let value = networks as f64;
+                return Err(Error::Setting { name, value, must_be: "at most 10 000" });
+            }
         }
         self.time_limit.map_or(Ok(()), |seconds| positive("time_limit", seconds))?;
         positive("temperature", self.temperature)

@@ -374,6 +374,23 @@ fn few_networks_are_trained_on_all_samples_and_speak_of_the_same_noise() {
 }
 
 #[test]
+fn networks_that_learn_from_all_samples_take_the_place_of_the_folds() {
+    let (x, y) = table(150, 1.0, 0.5, 22);
+    let folds = Model::fit(&samples(&x, &y), &short()).unwrap();
+    let mut settings = short();
+    settings.search.refit = 3;
+    let all = Model::fit(&samples(&x, &y), &settings).unwrap();
+    assert_eq!(all.members().len(), 3);
+    // The folds have chosen, and what they say of the model is the same.
+    assert_eq!(all.candidates().len(), folds.candidates().len());
+    let density = |model: &Model| model.candidates().iter().map(|c| c.density).collect::<Vec<_>>();
+    assert_eq!(density(&all), density(&folds));
+    assert!(all.spread().is_some());
+    settings.search.refit = 20_000;
+    assert!(Model::fit(&samples(&x, &y), &settings).unwrap_err().to_string().contains("search.refit"));
+}
+
+#[test]
 fn codes_survive_the_file_and_extrapolate_as_lines() {
     let (x, y) = table(300, 1.0, 0.2, 23);
     let mut settings = short();

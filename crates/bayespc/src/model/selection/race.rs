@@ -5,7 +5,8 @@
 //! A network learns from all folds but one and predicts that one, so that every sample has a prediction by a network
 //! that has not seen it. These predictions choose the kinds of networks and their weights (`score`), and say how much
 //! noise there is. Nothing is trained twice, unless there are so many samples that candidates are compared on a part of
-//! them, or fewer networks are asked for than there are folds: then networks of the kinds chosen train on all samples.
+//! them, or fewer networks are asked for than there are folds, or `refit`: then networks of the kinds chosen train on all
+//! samples.
 
 use rand::seq::SliceRandom;
 use rayon::prelude::*;
@@ -126,8 +127,9 @@ impl<'a, 'b> Race<'a, 'b> {
     pub(super) fn run(mut self, first: Vec<MemberPlan>) -> Result<Choice> {
         let search = self.settings.search.clone();
         let k = self.folds.len();
-        let refit = self.settings.members < search.folds;
-        let most_kinds = if refit { self.settings.members } else { search.kinds };
+        let few = self.settings.members < search.folds;
+        let refit = if few { self.settings.members } else { search.refit };
+        let most_kinds = if few { refit } else { search.kinds };
         let last = search.kinds.max(most_kinds);
         self.plan_ahead(&first, search.survivors, last);
         let (deep, linear): (Vec<usize>, Vec<usize>) =

@@ -47,6 +47,8 @@ pub struct SearchSettings {
     pub batch_root: f64,
     /// Samples below which there are twice as many folds: of few, none can be spared.
     pub few: usize,
+    /// Networks that learn from all samples in the end, in place of those of the folds; 0: the folds' are the ensemble.
+    pub refit: usize,
     /// Working precision of training.
     pub precision: Precision,
 }
@@ -71,6 +73,7 @@ impl Default for SearchSettings {
             epochs: 50,
             batch_root: 2.2,
             few: 600,
+            refit: 0,
             precision: Precision::F32,
         }
     }

@@ -46,10 +46,10 @@ pub struct Candidate {
 
 impl Race<'_, '_> {
     /// Pick the ensemble from kinds that have been through all folds, and let its predictions of unseen samples say
-    /// what they are worth.
-    pub(super) fn finish(mut self, finalists: &[usize], most_kinds: usize, refit: bool) -> Result<Choice> {
+    /// what they are worth. So many networks as `refit` says are to be trained on all samples in their place, unless 0.
+    pub(super) fn finish(mut self, finalists: &[usize], most_kinds: usize, refit: usize) -> Result<Choice> {
         let judged: Vec<Option<HeldOut>> = finalists.iter().map(|&c| self.kinds[c].judged.clone()).collect();
-        let picks = if refit { most_kinds } else { PICKS_PER_KIND * most_kinds };
+        let picks = if refit > 0 { refit } else { PICKS_PER_KIND * most_kinds };
         let picked: Vec<usize> =
             pick(&judged, picks, most_kinds).into_iter().map(|place| finalists[place]).collect();
         if picked.is_empty() {
@@ -57,7 +57,7 @@ impl Race<'_, '_> {
             return Ok(Choice { candidates, ..Choice::plain(self.settings.plans()) });
         }
         let (mut calibrated, held_out) = self.judge(&picked)?;
-        if let (Some(spread), false) = (&mut calibrated.spread, refit) {
+        if let (Some(spread), false) = (&mut calibrated.spread, refit > 0) {
             let kinds: Vec<(f64, &Kind)> =
                 counted(&picked).into_iter().map(|(c, weight)| (weight as f64, &self.kinds[c])).collect();
             *spread = spread.shrunk(self.without_chance(&kinds, spread)?);
@@ -66,7 +66,7 @@ impl Race<'_, '_> {
         let (mut members, mut plans) = (Vec::new(), Vec::new());
         for (c, weight) in counted(&picked) {
             let temperature = self.kinds[c].judged.as_ref().map_or(1.0, |judged| judged.temperature);
-            if refit {
+            if refit > 0 {
                 let plan = MemberPlan { temperature, ..self.kinds[c].plan.clone() };
                 plans.extend(std::iter::repeat_n(plan, weight));
                 continue;
