@@ -229,6 +229,10 @@ class _Networks:
             doubt = self._diagonal(said.epistemic)
             temperature = member["plan"]["temperature"]
             noise, doubt = graph.mul(noise, temperature), graph.mul(doubt, temperature)
+            curve = member["plan"].get("curve")
+            if curve is not None:
+                mean, slope = _unbent(graph, curve, mean)
+                noise, doubt = (graph.mul(variance, graph.square(slope)) for variance in (noise, doubt))
             if spread is not None:
                 noise, doubt = _spread(graph, spread, noise, doubt)
             parts.append((mean, noise, doubt))
@@ -332,6 +336,16 @@ def _activated(graph: Graph, activation: str, z: str) -> tuple[str, str]:
     if activation == "silu":
         return graph.mul(z, sigmoid), graph.add(sigmoid, graph.mul(z, slope))
     raise ValueError(f"activation = '{activation}' cannot be exported")
+
+
+def _unbent(graph: Graph, curve: dict[str, float], z: str) -> tuple[str, str]:
+    """Return the target whose logarithm is z, along tangents beyond the data, and its slope there."""
+    within = graph.within(z, np.array([[curve["low"]]]), np.array([[curve["high"]]]))
+    log = graph.add(graph.mul(within, np.array([[curve["spread"]]])), np.array([[curve["centre"]]]))
+    value = graph.op("Exp", log)
+    slope = graph.mul(value, np.array([[curve["spread"]]]))
+    beyond = graph.mul(slope, graph.sub(z, within))
+    return graph.add(graph.sub(value, np.array([[curve["zero"]]])), beyond), slope
 
 
 def _spread(graph: Graph, spread: dict[str, float], noise: Any, doubt: str) -> tuple[str, str]:

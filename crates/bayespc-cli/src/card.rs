@@ -121,7 +121,8 @@ pub fn kind_line(plan: &MemberPlan, count: usize) -> String {
         HeadSettings::VarianceNode(_) => "noise that depends on the input",
         HeadSettings::Categorical(_) => "logits",
     };
-    format!("{count} alike, weight {} each: {codes}, {:?}, {head}", plan.weight, network.activation)
+    let log = if plan.curve.is_some() { ", log of the target" } else { "" };
+    format!("{count} alike, weight {} each: {codes}, {:?}, {head}{log}", plan.weight, network.activation)
 }
 
 fn scores(model: &Model, targets: &[String]) -> String {

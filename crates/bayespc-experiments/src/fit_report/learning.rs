@@ -20,10 +20,18 @@ fn kind(plan: &MemberPlan) -> String {
         plan.network.activation.name(),
         &plan.network.head,
         plan.network.prior.var,
+        plan.curve.is_some(),
     )
 }
 
-fn words(widths: &[usize], bins: usize, activation: &str, head: &HeadSettings, prior_var: f64) -> String {
+fn words(
+    widths: &[usize],
+    bins: usize,
+    activation: &str,
+    head: &HeadSettings,
+    prior_var: f64,
+    log_target: bool,
+) -> String {
     let shape = match widths {
         [] => "linear".to_owned(),
         widths => {
@@ -37,7 +45,8 @@ fn words(widths: &[usize], bins: usize, activation: &str, head: &HeadSettings, p
         HeadSettings::VarianceNode(_) => ", variance node",
         HeadSettings::Categorical(_) => ", logits",
     };
-    format!("{shape}{codes}{head}, V⁰ {}", number(prior_var, 2))
+    let log = if log_target { ", log of the target" } else { "" };
+    format!("{shape}{codes}{head}{log}, V⁰ {}", number(prior_var, 2))
 }
 
 /// One line per kind of network: the mean over its networks, within their range.
@@ -123,7 +132,9 @@ pub(super) fn search_section(candidates: &[Candidate]) -> Result<Option<Section>
         value_label: "mean log density of rows it had not learned from".to_owned(),
         groups: judged
             .iter()
-            .map(|(c, _)| words(&c.hidden_layer_sizes, c.bins, c.activation.name(), &c.head, c.prior_var))
+            .map(|(c, _)| {
+                words(&c.hidden_layer_sizes, c.bins, c.activation.name(), &c.head, c.prior_var, c.log_target)
+            })
             .collect(),
         series: vec![
             series("in the model", &|c| stage(c) == 0),

@@ -1,8 +1,9 @@
 //! Data: samples as a user has them (`samples`, `inputs`, `targets`), as learning sees them (`dataset`, `scaling`),
-//! as codes (`codes`), and in parts (`hold_out`, `folds`, `slices`).
+//! as codes (`codes`) and through a curve (`curve`), and in parts (`hold_out`, `folds`, `slices`).
 
 mod canonical;
 mod codes;
+mod curve;
 mod dataset;
 mod folds;
 mod hold_out;
@@ -15,6 +16,7 @@ mod targets;
 
 pub(crate) use canonical::canonical;
 pub use codes::Codes;
+pub use curve::LogCurve;
 pub use dataset::{Dataset, OwnedDataset, check_finite, one_hot};
 pub(crate) use folds::folds;
 pub(crate) use hold_out::HoldOut;

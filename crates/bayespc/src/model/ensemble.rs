@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::observer::{Work, step_cost};
 use super::settings::{InputScaling, ModelSettings};
-use crate::data::{Codes, Dataset, Inputs, Samples, Standardiser, Task};
+use crate::data::{Codes, Dataset, Inputs, LogCurve, Samples, Standardiser, Task};
 use crate::error::{Error, Result};
 use crate::inference::FeedbackSettings;
 use crate::learners::{Bpc, Rule};
@@ -43,13 +43,16 @@ pub struct MemberPlan {
     pub bins: usize,
     /// How much it counts in the mixture.
     pub weight: f64,
+    /// The curve it sees its target through; none: the target as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve: Option<LogCurve>,
 }
 
 impl MemberPlan {
     /// A network that counts like any other and whose predictions stand as they are.
     pub fn new(network: NetworkSettings, training: &TrainingSettings, bins: usize) -> Self {
         let TrainingSettings { epochs, batch_size, .. } = *training;
-        Self { network, epochs, batch_size, temperature: 1.0, bins, weight: 1.0 }
+        Self { network, epochs, batch_size, temperature: 1.0, bins, weight: 1.0, curve: None }
     }
 
     /// The settings of training with this plan's passes and batches.
@@ -63,6 +66,7 @@ impl MemberPlan {
         crate::base::check::positive("member.weight", self.weight)?;
         self.batch_size
             .map_or(Ok(()), |batch| crate::base::check::at_least_one("member.batch_size", batch))?;
+        self.curve.as_ref().map_or(Ok(()), LogCurve::validate)?;
         self.network.validate()
     }
 }
@@ -82,6 +86,8 @@ pub struct Member {
     pub bins: usize,
     /// How much it counts in the mixture.
     pub weight: f64,
+    /// The curve it sees its target through.
+    pub curve: Option<LogCurve>,
     /// Samples per batch it has learned in; none: all of them.
     pub batch_size: Option<usize>,
     /// Batches it has learned from.
@@ -106,6 +112,7 @@ impl Member {
             temperature: plan.temperature,
             bins: plan.bins,
             weight: plan.weight,
+            curve: plan.curve,
             batch_size: plan.batch_size,
             steps,
             report,
@@ -153,7 +160,17 @@ impl Member {
             temperature: self.temperature,
             bins: self.bins,
             weight: self.weight,
+            curve: self.curve,
         }
+    }
+
+    /// What the network says, of the target as it is.
+    fn in_targets(&self, predictive: Predictive) -> Predictive {
+        let Some(curve) = &self.curve else { return predictive };
+        predictive.through(&|z| {
+            let (value, slope, _) = curve.unbend(z);
+            (value, slope)
+        })
     }
 
     /// A learner that goes on where this network stopped.
@@ -295,14 +312,16 @@ impl Ensemble {
                     let packed = self.encode::<f64>(inputs, bins)?;
                     for (member, to) in those {
                         let input = columns(&packed, width);
-                        *to = Some(member.predictor.predict_unchecked(input, method)?);
+                        let said = member.predictor.predict_unchecked(input, method)?;
+                        *to = Some(member.in_targets(said));
                     }
                 }
                 Precision::F32 => {
                     let packed = self.encode::<f32>(inputs, bins)?;
                     for (member, to) in those {
                         let input = columns(&packed, width);
-                        *to = Some(member.in_single_precision()?.predict_unchecked(input, method)?);
+                        let said = member.in_single_precision()?.predict_unchecked(input, method)?;
+                        *to = Some(member.in_targets(said));
                     }
                 }
             }
@@ -352,7 +371,7 @@ fn train_here<T: Real>(
         None => start(&plan.network, &rule, samples.widths.0, samples.widths.1, seed)?,
     };
     let training = TrainingSettings { seed, ..plan.training(&settings.training) };
-    train_network(learner, plan, &samples.view()?, &training, work)
+    samples.with_view(plan.curve.as_ref(), |data| train_network(learner, plan, data, &training, work))
 }
 
 /// The rule for a network of so many inputs: many are whitened before training, which costs a copy of them, so that
@@ -373,7 +392,8 @@ pub(super) fn predict_member<T: Real>(
     method: Method,
 ) -> Result<Predictive> {
     let predictor = Predictor::<T>::new(member.network().to_precision()?);
-    predictor.predict_unchecked(columns(&samples.inputs, samples.widths.0), method)
+    let said = predictor.predict_unchecked(columns(&samples.inputs, samples.widths.0), method)?;
+    Ok(member.in_targets(said))
 }
 
 /// Samples as networks see them.
@@ -404,8 +424,23 @@ impl<T: Real> Standardised<T> {
     }
 
     pub(super) fn view(&self) -> Result<Dataset<'_, T>> {
-        let data = Dataset::new(columns(&self.inputs, self.widths.0), columns(&self.targets, self.widths.1))?;
+        self.view_of(&self.targets)
+    }
+
+    fn view_of<'a>(&'a self, targets: &'a [T]) -> Result<Dataset<'a, T>> {
+        let data = Dataset::new(columns(&self.inputs, self.widths.0), columns(targets, self.widths.1))?;
         self.weights.as_ref().map_or(Ok(data), |weights| data.with_weights(weights))
+    }
+
+    /// Do something with the samples as a network sees them that sees its target through this curve.
+    pub(super) fn with_view<R>(
+        &self,
+        curve: Option<&LogCurve>,
+        and: impl FnOnce(&Dataset<'_, T>) -> Result<R>,
+    ) -> Result<R> {
+        let Some(curve) = curve else { return and(&self.view()?) };
+        let bent: Vec<T> = self.targets.iter().map(|y| T::lit(curve.bend(y.as_f64()))).collect();
+        and(&self.view_of(&bent)?)
     }
 }
 

@@ -32,7 +32,8 @@ impl Model {
             let bins = self.members().iter().map(|member| member.bins);
             let standardised = self.ensemble.standardise_all::<f64>(&chunk, bins)?;
             let one = |member: &Member| {
-                learning::free_energy(member.network(), &standardised[&member.bins].view()?)
+                let samples = &standardised[&member.bins];
+                samples.with_view(member.curve.as_ref(), |data| learning::free_energy(member.network(), data))
             };
             self.members().iter().map(one).collect::<Result<_>>().map(Some)
         };

@@ -105,8 +105,10 @@ impl Model {
     fn streamed<T: Real>(&self, samples: &Samples<'_>, rule: &Rule, n_seen: f64) -> Result<Vec<Member>> {
         let bins = self.members().iter().map(|member| member.bins);
         let standardised = self.ensemble.standardise_all::<T>(samples, bins)?;
-        let learn =
-            |member: &Member| self.learn_on(member, &standardised[&member.bins].view()?, rule, n_seen);
+        let learn = |member: &Member| {
+            let samples = &standardised[&member.bins];
+            samples.with_view(member.curve.as_ref(), |data| self.learn_on(member, data, rule, n_seen))
+        };
         self.members().par_iter().map(learn).collect()
     }
 

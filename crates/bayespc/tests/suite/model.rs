@@ -442,3 +442,51 @@ fn when_the_time_is_up_the_best_that_was_trained_is_kept_and_a_warning_says_so()
     settings.time_limit = Some(0.0);
     assert!(Model::fit(&samples(&x, &y), &settings).unwrap_err().to_string().contains("time_limit"));
 }
+
+/// y = exp(x₀ + sin 2x₁ + noise), over a factor of hundreds.
+fn multiplied(n: usize, noise: f64, seed: u64) -> (Mat<f64>, Mat<f64>) {
+    let (x, y) = table(n, 1.5, noise, seed);
+    let y = Mat::from_fn(1, n, |_, j| y[(0, j)].exp());
+    (x, y)
+}
+
+#[test]
+fn a_target_of_many_sizes_is_learned_by_its_logarithm_too() {
+    let (x, y) = multiplied(300, 0.2, 30);
+    let (new, truth) = multiplied(2000, 0.2, 31);
+    let density = |settings: &ModelSettings| {
+        let model = Model::fit(&samples(&x, &y), settings).unwrap();
+        let predictive = model.predict(&new).unwrap();
+        let covered = bayespc::metrics::interval_coverage(&predictive, truth.as_ref(), 0.9).unwrap();
+        let density = bayespc::metrics::log_predictive_density(&predictive, truth.as_ref()).unwrap();
+        (density, covered, model)
+    };
+    let (with, covered, model) = density(&short());
+    assert!(model.members().iter().any(|member| member.curve.is_some()));
+    assert!(model.candidates().iter().any(|candidate| candidate.log_target && candidate.members > 0));
+    let mut settings = short();
+    settings.search.log_target = false;
+    let (without, _, plain) = density(&settings);
+    assert!(plain.members().iter().all(|member| member.curve.is_none()));
+    assert!(with > without + 0.2, "{with} {without}");
+    assert!((0.84..0.96).contains(&covered), "{covered}");
+    // The densities that folds tell are those of the target, not of its logarithm.
+    let told = model.held_out().unwrap();
+    assert!((told.log_density - with).abs() < 0.3, "{told:?} {with}");
+
+    // The file keeps it to the bit; a stream and a warm start go on with it.
+    let mut again = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    assert_eq!(again.predict(&new).unwrap().mean(), model.predict(&new).unwrap().mean());
+    let (more, targets) = multiplied(200, 0.2, 32);
+    again.partial_fit(&samples(&more, &targets)).unwrap();
+    let error = |model: &Model| {
+        let log = |y: Mat<f64>| Mat::from_fn(1, y.ncols(), |_, j| y[(0, j)].max(1e-3).ln());
+        bayespc::metrics::rmse(log(model.predict(&new).unwrap().mean()).as_ref(), log(truth.clone()).as_ref())
+            .unwrap()
+    };
+    assert!(error(&again) < 1.1 * error(&model), "{} {}", error(&again), error(&model));
+    // Far outside it is a line, not an explosion.
+    let far = Mat::from_fn(3, 1, |_, _| 1e3);
+    assert!(model.predict(&far).unwrap().mean()[(0, 0)].abs() < 1e7);
+    assert!(again.free_energy(&samples(&more, &targets)).is_ok());
+}

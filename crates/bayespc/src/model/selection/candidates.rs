@@ -1,6 +1,6 @@
 //! What is tried: codes, priors and heads to begin with, then what lies around the best of them.
 
-use crate::data::Task;
+use crate::data::{LogCurve, Task};
 use crate::heads::{Categorical, HeadSettings, VarianceNode};
 use crate::learners::Rule;
 use crate::model::ensemble::MemberPlan;
@@ -136,12 +136,14 @@ fn heads(task: Task, settings: &ModelSettings) -> Vec<HeadSettings> {
     heads
 }
 
-/// What lies around `best` and was not tried yet: the next values of V⁰, other activations, wider layers, finer codes.
+/// What lies around `best` and was not tried yet: the next values of V⁰, other activations, wider layers, the target
+/// through a curve.
 pub(super) fn around(
     best: &MemberPlan,
     tried: &[&MemberPlan],
     n: usize,
     settings: &ModelSettings,
+    curve: Option<&LogCurve>,
 ) -> Vec<MemberPlan> {
     let search = &settings.search;
     let mut plans: Vec<MemberPlan> = Vec::new();
@@ -167,6 +169,7 @@ pub(super) fn around(
             plans.extend(search.widths.iter().map(|&factor| wider(best, factor, n, settings)));
         }
     }
+    plans.extend(curve.map(|&curve| MemberPlan { curve: Some(curve), ..best.clone() }));
     plans.retain(|plan| tried.iter().all(|other| *other != plan));
     plans
 }
@@ -223,7 +226,7 @@ mod tests {
         let settings = ModelSettings::default();
         let plan = relevant(100, 20, &settings).unwrap();
         assert!(plan.network.prior.relevance && plan.bins == 0 && plan.validate().is_ok());
-        assert!(around(&plan, &[&plan], 100, &settings).is_empty());
+        assert!(around(&plan, &[&plan], 100, &settings, None).is_empty());
         assert_eq!(relevant(100, 1, &settings), None);
         assert_eq!(relevant(100, 2 * MANY, &settings), None);
         let mut by_hand = settings;
@@ -257,18 +260,18 @@ mod tests {
         let mut low = best.clone();
         low.network.prior.var = 0.3;
         let tried = [&best, &low];
-        let plans = around(&best, &tried, 1000, &settings);
+        let plans = around(&best, &tried, 1000, &settings, None);
         let found = vars(&plans);
         assert_eq!(plans.len(), 3, "{plans:?}");
         assert_eq!(found[0], 3.0);
         assert_eq!(plans[1].network.activation, settings.search.activations[1]);
         assert_eq!(plans[2].network.hidden_layer_sizes, [100, 100]);
         // Nothing wider on few samples; no prior beyond the range; of a linear model its prior only.
-        assert_eq!(around(&best, &tried, 100, &settings).len(), 2);
+        assert_eq!(around(&best, &tried, 100, &settings, None).len(), 2);
         best.network.prior.var = 500.0;
-        assert!(vars(&around(&best, &[&best], 100, &settings)).iter().all(|&var| var <= 500.0));
+        assert!(vars(&around(&best, &[&best], 100, &settings, None)).iter().all(|&var| var <= 500.0));
         let linear = linear(1000, &settings).remove(2);
-        assert!(around(&linear, &[&linear], 1000, &settings).iter().all(|plan| plan.epochs == 1));
+        assert!(around(&linear, &[&linear], 1000, &settings, None).iter().all(|plan| plan.epochs == 1));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::candidates::{around, relevant};
 use super::choice::Choice;
 use super::score::{HeldOut, HeldOutFolds, complements, score};
 use crate::base::random::stream;
-use crate::data::{Samples, Task, slices};
+use crate::data::{LogCurve, Samples, Task, slices};
 use crate::error::{Error, Result};
 use crate::model::ensemble::{
     Ensemble, Member, MemberPlan, Standardised, all_training_cost, member_seed, predict_member, train_member,
@@ -63,6 +63,8 @@ pub(super) struct Race<'a, 'b> {
     pub(super) slices: Vec<(Vec<usize>, Vec<usize>)>,
     pub(super) samples: Samples<'a>,
     n: usize,
+    /// The logarithm of the target, if it has one worth trying.
+    curve: Option<LogCurve>,
     pub(super) kinds: Vec<Kind>,
 }
 
@@ -102,6 +104,11 @@ impl<'a, 'b> Race<'a, 'b> {
             let outside = (0..n).filter(|&j| !inside[j]).collect();
             (part((folds.len(), outside)), part((folds.len() + 1, slice)))
         };
+        let curve = if settings.search.log_target {
+            LogCurve::of(samples.targets(), samples.weights(), &ensemble.target_scaling)
+        } else {
+            None
+        };
         let settings = ModelSettings {
             method: if settings.method == Method::Mean { Method::Linearised } else { settings.method },
             ..settings.clone()
@@ -120,6 +127,7 @@ impl<'a, 'b> Race<'a, 'b> {
             ensemble,
             samples: *samples,
             n,
+            curve,
             kinds: Vec::new(),
         }
     }
@@ -151,7 +159,7 @@ impl<'a, 'b> Race<'a, 'b> {
         let tried: Vec<&MemberPlan> = self.kinds.iter().map(|kind| &kind.plan).collect();
         let more = order
             .first()
-            .map_or_else(Vec::new, |&c| around(&self.kinds[c].plan, &tried, self.n, &self.settings));
+            .map_or_else(Vec::new, |&c| self.around(c, &tried));
         let fresh: Vec<usize> = (self.kinds.len()..self.kinds.len() + more.len()).collect();
         self.add(more);
         let fresh = self.in_time(&fresh, k + 2 * round);
@@ -166,7 +174,7 @@ impl<'a, 'b> Race<'a, 'b> {
         let mut lines = linear.clone();
         if let [best] = self.best(&linear, 1)[..] {
             let tried: Vec<&MemberPlan> = self.kinds.iter().map(|kind| &kind.plan).collect();
-            let mut more = around(&self.kinds[best].plan, &tried, self.n, &self.settings);
+            let mut more = self.around(best, &tried);
             more.extend(relevant(self.n, self.samples.n_features(), &self.settings));
             let fresh: Vec<usize> = (self.kinds.len()..self.kinds.len() + more.len()).collect();
             self.add(more);
@@ -181,6 +189,11 @@ impl<'a, 'b> Race<'a, 'b> {
             self.keep_what_is_there(&mut finalists)?;
         }
         self.finish(&finalists, most_kinds, refit)
+    }
+
+    /// What lies around a kind and was not tried yet.
+    fn around(&self, c: usize, tried: &[&MemberPlan]) -> Vec<MemberPlan> {
+        around(&self.kinds[c].plan, tried, self.n, &self.settings, self.curve.as_ref())
     }
 
     /// Let go of what the other kinds have learned and said. How they did is kept.

@@ -25,6 +25,8 @@ pub struct SearchSettings {
     pub activations: Vec<Activation>,
     /// By the feedback rule, try a variance node beside constant noise, and logits beside one-hot codes.
     pub noise: bool,
+    /// Let networks learn the logarithm of a positive target that spans a large factor, tried of the best candidate.
+    pub log_target: bool,
     /// Factors on the widths of the hidden layers, tried of the best candidate.
     pub widths: Vec<f64>,
     /// Samples from which on they are tried.
@@ -63,6 +65,7 @@ impl Default for SearchSettings {
             bins: vec![0, 8, 20],
             activations: vec![Activation::Relu, Activation::Silu],
             noise: true,
+            log_target: true,
             widths: vec![2.0],
             widths_from: 500,
             folds: 5,

@@ -34,6 +34,9 @@ pub struct Candidate {
     pub activation: Activation,
     /// Its head.
     pub head: HeadSettings,
+    /// Whether it learns the logarithm of the target.
+    #[serde(default)]
+    pub log_target: bool,
     /// Mean log density of the held-out samples by this candidate alone; none if it could not be trained.
     pub density: Option<f64>,
     /// Folds it was judged by.
@@ -53,7 +56,7 @@ impl Race<'_, '_> {
         let picked: Vec<usize> =
             pick(&judged, picks, most_kinds).into_iter().map(|place| finalists[place]).collect();
         if picked.is_empty() {
-            let candidates = (0..self.kinds.len()).map(|c| self.candidate(c, &[])).collect();
+            let candidates = (0..self.kinds.len()).map(|c| self.candidate(c, &[], refit)).collect();
             return Ok(Choice { candidates, ..Choice::plain(self.settings.plans()) });
         }
         let (mut calibrated, held_out) = self.judge(&picked)?;
@@ -62,7 +65,7 @@ impl Race<'_, '_> {
                 counted(&picked).into_iter().map(|(c, weight)| (weight as f64, &self.kinds[c])).collect();
             *spread = spread.shrunk(self.without_chance(&kinds, spread)?);
         }
-        let candidates = (0..self.kinds.len()).map(|c| self.candidate(c, &picked)).collect();
+        let candidates = (0..self.kinds.len()).map(|c| self.candidate(c, &picked, refit)).collect();
         let (mut members, mut plans) = (Vec::new(), Vec::new());
         for (c, weight) in counted(&picked) {
             let temperature = self.kinds[c].judged.as_ref().map_or(1.0, |judged| judged.temperature);
@@ -227,7 +230,7 @@ impl Race<'_, '_> {
         Ok((moments, targets, weights))
     }
 
-    fn candidate(&self, c: usize, picked: &[usize]) -> Candidate {
+    fn candidate(&self, c: usize, picked: &[usize], refit: usize) -> Candidate {
         let kind = &self.kinds[c];
         let (network, judged) = (&kind.plan.network, kind.judged.as_ref());
         let in_use = picked.contains(&c);
@@ -237,12 +240,13 @@ impl Race<'_, '_> {
             bins: kind.plan.bins,
             activation: network.activation,
             head: network.head.clone(),
+            log_target: kind.plan.curve.is_some(),
             density: judged.map(|judged| judged.density() - self.held_out.log_unit()),
             folds: kind.folds,
-            members: match (in_use, self.settings.members < self.settings.search.folds) {
+            members: match (in_use, refit) {
                 (false, _) => 0,
-                (true, false) => self.folds.len(),
-                (true, true) => picked.iter().filter(|&&p| p == c).count(),
+                (true, 0) => self.folds.len(),
+                (true, _) => picked.iter().filter(|&&p| p == c).count(),
             },
             temperature: judged.map_or(1.0, |judged| judged.temperature),
         }

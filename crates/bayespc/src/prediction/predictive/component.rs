@@ -248,6 +248,24 @@ impl Component {
         }
     }
 
+    /// The same of one target through a curve, to first order: its value at the mean, and its slope there.
+    pub(crate) fn through(&self, curve: &dyn Fn(f64) -> (f64, f64)) -> Self {
+        let n = self.n_samples();
+        let slopes = Mat::from_fn(1, n, |_, j| curve(self.mean[(0, j)]).1);
+        let carried = |covariance: &Covariance| match covariance {
+            Covariance::Zero => Covariance::Zero,
+            own => Covariance::Diagonal(Mat::from_fn(1, n, |_, j| {
+                own.variance(0, j) * slopes[(0, j)] * slopes[(0, j)]
+            })),
+        };
+        Self {
+            mean: Mat::from_fn(1, n, |_, j| curve(self.mean[(0, j)]).0),
+            aleatoric: carried(&self.aleatoric),
+            epistemic: carried(&self.epistemic),
+            dof: self.dof,
+        }
+    }
+
     pub(crate) fn select(&self, samples: &[usize]) -> Self {
         Self {
             mean: columns(&self.mean, samples),

@@ -207,6 +207,11 @@ impl Predictive {
         Ok(self.map(|component| component.unscaled(offset, scale)))
     }
 
+    /// Predictions of one target through a curve, to first order: `curve` gives its value and its slope.
+    pub(crate) fn through(&self, curve: &dyn Fn(f64) -> (f64, f64)) -> Self {
+        self.map(|component| component.through(curve))
+    }
+
     /// The same with every covariance times `temperature` > 0. For one-hot codes that flattens class
     /// probabilities as a temperature does.
     pub(crate) fn tempered(&self, temperature: f64) -> Self {
