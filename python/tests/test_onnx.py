@@ -75,6 +75,15 @@ def test_one_column():
         check_regressor(quick_regressor(**({"max_iter": 10, "random_state": 0} | keywords)).fit(X, y), X)
 
 
+def test_networks_that_learn_the_logarithm_of_the_target():
+    X, y = rows()
+    y = np.exp(0.5 * (y - 50))
+    search = {"bins": [0], "prior_vars": [10.0], "slices": 0}
+    fitted = BPCRegressor(max_iter=10, search=search, random_state=0).fit(X, y)
+    assert any("curve" in plan for plan in fitted.plans_)
+    check_regressor(fitted, np.vstack([X[:20], 5 * X[:5]]))
+
+
 def test_the_default_with_its_search_and_several_targets():
     X, y = rows()
     fitted = BPCRegressor(max_iter=5, random_state=0).fit(X, y)

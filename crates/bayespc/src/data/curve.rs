@@ -59,13 +59,8 @@ impl LogCurve {
         let spread =
             sorted.iter().map(|(y, weight)| weight / total * (log(*y) - centre).powi(2)).sum::<f64>().sqrt();
         let z = |y: f64| (log(y) - centre) / spread;
-        let curve = Self {
-            zero: scaling.offset[0] / unit,
-            centre,
-            spread,
-            low: z(smallest),
-            high: z(largest),
-        };
+        let curve =
+            Self { zero: scaling.offset[0] / unit, centre, spread, low: z(smallest), high: z(largest) };
         curve.validate().is_ok().then_some(curve)
     }
 

@@ -84,6 +84,23 @@ fn check_complete(model: &Model, x: &Mat<f64>, of: Quantity, target: usize, tole
 }
 
 #[test]
+fn attributions_add_up_where_networks_learn_the_logarithm_of_the_target() {
+    let (x, y) = table(150, 1);
+    let y = Mat::from_fn(1, 150, |_, j| (0.2 * y[(0, j)]).exp());
+    let mut settings = ModelSettings::default();
+    settings.network.hidden_layer_sizes = vec![9, 7];
+    settings.training.epochs = 10;
+    settings.search.slices = 0;
+    let model = Model::fit(&Samples::new(&x, &y).unwrap(), &settings).unwrap();
+    assert!(model.members().iter().any(|member| member.curve.is_some()));
+    let (mut rows, _) = table(3, 2);
+    (0..4).for_each(|i| rows[(i, 0)] *= 7.0);
+    for of in [Quantity::Mean, Quantity::Aleatoric, Quantity::Epistemic] {
+        check_complete(&model, &rows, of, 0, 1e-6);
+    }
+}
+
+#[test]
 fn attributions_add_up_for_every_activation_and_head() {
     // Some rows far from all data.
     let (mut x, _) = table(6, 2);

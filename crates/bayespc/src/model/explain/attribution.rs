@@ -224,7 +224,8 @@ impl Model {
             sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += factor * weight * part);
         }
         if apart > 0.0 && networks.len() > 1 {
-            let parts = disagreement(&networks, target);
+            let curves: Vec<_> = self.members().iter().map(|member| member.curve).collect();
+            let parts = disagreement(&networks, &curves, target);
             sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += apart * part);
         }
         Ok(sums)
@@ -249,13 +250,14 @@ impl Model {
             }));
         }
         if of == Quantity::Mean {
-            return Ok(Box::new(Mean { target }));
+            return Ok(Box::new(Mean { target, curve: member.curve }));
         }
         Ok(Box::new(Variance {
             head,
             target: [target],
             noise: member.predictor().output_noise()?[(target, target)],
             temperature: member.temperature,
+            curve: member.curve,
             spread: self.spread(),
             epistemic: of == Quantity::Epistemic,
         }))

@@ -1,7 +1,7 @@
 //! What is read off one network: the mean or a variance of one target, or the probability of one class.
 //!
 //! ```text
-//! mean         m = a_k
+//! mean         m = a_k                           or u(a_k) through a curve u; then variances have the factor u′²
 //! variances    (A, E) = parts(τ a, τ e)         a = N_kk + ⟨Σ_L⟩_kk , or e^ℓ of the variance node;   e = E_kk
 //! class        p_k = softmax_k(λ/T) ,   λ = C⁻¹μ − ½ diag C⁻¹ ,   C = τ (A + E)
 //! ```
@@ -13,6 +13,7 @@
 use faer::Mat;
 
 use crate::base::linalg::Cholesky;
+use crate::data::LogCurve;
 use crate::heads::HeadSettings;
 use crate::model::spread::Spread;
 use crate::prediction::{Point, Reading};
@@ -20,6 +21,8 @@ use crate::prediction::{Point, Reading};
 /// Mean of one target, in standard deviations of it.
 pub(super) struct Mean {
     pub(super) target: usize,
+    /// The curve the network sees it through.
+    pub(super) curve: Option<LogCurve>,
 }
 
 impl Reading for Mean {
@@ -28,13 +31,14 @@ impl Reading for Mean {
     }
 
     fn nodes(&self) -> usize {
-        1
+        if self.curve.is_some() { 4 } else { 1 }
     }
 
     fn read(&self, point: &Point) -> (f64, Point) {
         let mut slopes = flat(point);
-        slopes.activity[self.target] = 1.0;
-        (point.activity[self.target], slopes)
+        let (value, slope, _) = unbent(self.curve.as_ref(), point.activity[self.target]);
+        slopes.activity[self.target] = slope;
+        (value, slopes)
     }
 }
 
@@ -46,6 +50,8 @@ pub(super) struct Variance<'a> {
     /// ⟨Σ_L⟩ of it.
     pub(super) noise: f64,
     pub(super) temperature: f64,
+    /// The curve the network sees the target through.
+    pub(super) curve: Option<LogCurve>,
     pub(super) spread: Option<Spread>,
     /// The epistemic one.
     pub(super) epistemic: bool,
@@ -58,7 +64,7 @@ impl Reading for Variance<'_> {
 
     fn nodes(&self) -> usize {
         // Quadratic between cuts, if noise is constant and calibration has factors only.
-        2
+        if self.curve.is_some() { 4 } else { 2 }
     }
 
     fn read(&self, point: &Point) -> (f64, Point) {
@@ -70,19 +76,24 @@ impl Reading for Variance<'_> {
             }
             _ => (point.hidden_noise[0] + self.noise, 0.0),
         };
-        let (a, e) = (self.temperature * noise, self.temperature * point.epistemic[0]);
+        let (_, slope, bend) = unbent(self.curve.as_ref(), point.activity[self.target[0]]);
+        let factor = self.temperature * slope * slope;
+        let (a, e) = (factor * noise, factor * point.epistemic[0]);
         let (parts, by_parts) = match &self.spread {
             Some(spread) => (spread.parts(a, e), spread.part_slopes(a, e)),
             None => ((a, e), [[1.0, 0.0], [0.0, 1.0]]),
         };
         let (value, [by_a, by_e]) =
             if self.epistemic { (parts.1, by_parts[1]) } else { (parts.0, by_parts[0]) };
-        slopes.epistemic[0] = self.temperature * by_e;
+        slopes.epistemic[0] = factor * by_e;
         if matches!(self.head, HeadSettings::VarianceNode(_)) {
-            slopes.activity[log_variance] = self.temperature * by_a * by_log;
+            slopes.activity[log_variance] = factor * by_a * by_log;
         } else {
-            slopes.hidden_noise[0] = self.temperature * by_a;
+            slopes.hidden_noise[0] = factor * by_a;
         }
+        // Variances grow with the square of the curve's slope, which changes along it.
+        let by_factor = by_a * noise + by_e * point.epistemic[0];
+        slopes.activity[self.target[0]] += 2.0 * self.temperature * slope * bend * by_factor;
         (value, slopes)
     }
 }
@@ -205,6 +216,11 @@ fn exp_within(x: f64, (floor, ceiling): (f64, f64)) -> (f64, f64) {
     (value, if floor < x && x < ceiling { value } else { 0.0 })
 }
 
+/// The target that a network says, and the first two derivatives by what it says.
+fn unbent(curve: Option<&LogCurve>, activity: f64) -> (f64, f64, f64) {
+    curve.map_or((activity, 1.0, 0.0), |curve| curve.unbend(activity))
+}
+
 /// No slopes by anything.
 fn flat(point: &Point) -> Point {
     let zeros = |values: &[f64]| vec![0.0; values.len()];
@@ -256,6 +272,20 @@ mod tests {
         }
     }
 
+    fn curve() -> LogCurve {
+        let y = Mat::from_fn(1, 30, |_, j| (0.3 * f64::from(j as u32)).exp());
+        let scaling = crate::data::Standardiser::fit_with_weights(y.as_ref(), None).unwrap();
+        LogCurve::of(crate::data::Targets::Values(y.as_ref()), None, &scaling).unwrap()
+    }
+
+    #[test]
+    fn slopes_of_a_mean_through_a_curve_are_its_derivatives() {
+        for activity in [-9.0, -0.4, 0.9, 7.0] {
+            let point = Point { activity: vec![activity, 0.2], epistemic: vec![], hidden_noise: vec![] };
+            check(&Mean { target: 0, curve: Some(curve()) }, &point);
+        }
+    }
+
     #[test]
     fn slopes_of_variances_are_their_derivatives() {
         let point = Point { activity: vec![0.3, -1.2], epistemic: vec![0.4], hidden_noise: vec![0.2] };
@@ -265,10 +295,14 @@ mod tests {
         for head in &heads {
             for (epistemic, temperature) in [(false, 1.0), (true, 1.0), (false, 3.0), (true, 3.0)] {
                 for spread in [None, Some(spread)] {
-                    check(
-                        &Variance { head, target: [0], noise: 0.1, temperature, spread, epistemic },
-                        &point,
-                    );
+                    for curve in [None, Some(curve())] {
+                        let target = [0];
+                        let noise = 0.1;
+                        check(
+                            &Variance { head, target, noise, temperature, curve, spread, epistemic },
+                            &point,
+                        );
+                    }
                 }
             }
         }

@@ -157,9 +157,7 @@ impl<'a, 'b> Race<'a, 'b> {
         self.advance(&survivors, (2 * round).min(k), false)?;
         let order = self.best(&survivors, survivors.len());
         let tried: Vec<&MemberPlan> = self.kinds.iter().map(|kind| &kind.plan).collect();
-        let more = order
-            .first()
-            .map_or_else(Vec::new, |&c| self.around(c, &tried));
+        let more = order.first().map_or_else(Vec::new, |&c| self.around(c, &tried));
         let fresh: Vec<usize> = (self.kinds.len()..self.kinds.len() + more.len()).collect();
         self.add(more);
         let fresh = self.in_time(&fresh, k + 2 * round);

@@ -12,10 +12,20 @@ use faer::{Mat, MatRef};
 
 use super::path::{Follow, Halving, Piece, SMOOTH_NODES, gauss_legendre, gross, node_times};
 use super::sweep::{Point, Sweep};
+use crate::data::LogCurve;
 
-/// The part of each column in what D of this output changes along the line; weights sum to 1.
-pub(crate) fn disagreement(networks: &[(f64, Follow<'_>)], output: usize) -> Vec<f64> {
-    let courses: Vec<Course> = networks.iter().map(|(_, network)| Course::new(network, output)).collect();
+/// The part of each column in what D of this output changes along the line; weights sum to 1. `curves` are those that
+/// networks see the target through.
+pub(crate) fn disagreement(
+    networks: &[(f64, Follow<'_>)],
+    curves: &[Option<LogCurve>],
+    output: usize,
+) -> Vec<f64> {
+    let courses: Vec<Course> = networks
+        .iter()
+        .zip(curves)
+        .map(|((_, network), curve)| Course::new(network, curve.as_ref(), output))
+        .collect();
     let mut ends: Vec<f64> =
         courses.iter().flat_map(|course| course.pieces.iter().flat_map(|p| [p.start, p.end])).collect();
     ends.sort_by(f64::total_cmp);
@@ -77,19 +87,28 @@ struct Stretch {
 }
 
 impl Course {
-    fn new(network: &Follow<'_>, output: usize) -> Self {
-        let nodes = if network.is_piecewise_linear() { 1 } else { SMOOTH_NODES };
+    fn new(network: &Follow<'_>, curve: Option<&LogCurve>, output: usize) -> Self {
+        let nodes = if network.is_piecewise_linear() && curve.is_none() { 1 } else { SMOOTH_NODES };
+        let mean = |activity: f64| curve.map_or(activity, |curve| curve.unbend(activity).0);
         let rule = gauss_legendre(nodes);
         let mut pieces: Vec<Piece> = network.cuts().windows(2).map(|ends| (ends[0], ends[1])).collect();
         let (mut done, mut halving) = (Vec::new(), Halving::default());
         while !pieces.is_empty() {
             let ends: Vec<f64> = pieces.iter().flat_map(|&(start, end)| [start, end]).collect();
             let means = network.activities(&ends);
-            let changes: Vec<(f64, f64)> =
-                (0..pieces.len()).map(|p| (means[(output, 2 * p)], means[(output, 2 * p + 1)])).collect();
+            let changes: Vec<(f64, f64)> = (0..pieces.len())
+                .map(|p| (mean(means[(output, 2 * p)]), mean(means[(output, 2 * p + 1)])))
+                .collect();
             let times = node_times(&pieces, rule);
             let inputs = network.line.inputs(&times);
-            let slopes = mean_slopes(network, inputs.as_ref(), output);
+            let bends: Vec<f64> = match curve {
+                Some(curve) => {
+                    let activities = network.activities(&times);
+                    (0..times.len()).map(|j| curve.unbend(activities[(output, j)]).1).collect()
+                }
+                None => vec![1.0; times.len()],
+            };
+            let slopes = mean_slopes(network, inputs.as_ref(), output, &bends);
             halving.see(&changes, gross(slopes.as_ref(), inputs.as_ref()));
             let rates = |p: usize| -> Vec<Vec<f64>> {
                 let at = |node: usize| {
@@ -136,16 +155,16 @@ impl Course {
     }
 }
 
-/// ∂m/∂φ_0 of these inputs, `d × n`.
-fn mean_slopes(network: &Follow<'_>, inputs: MatRef<'_, f64>, output: usize) -> Mat<f64> {
+/// ∂m/∂φ_0 of these inputs, `d × n`, where ∂m/∂a is `bends`.
+fn mean_slopes(network: &Follow<'_>, inputs: MatRef<'_, f64>, output: usize, bends: &[f64]) -> Mat<f64> {
     let sweep = Sweep::new(network.network, network.factors, &[], inputs);
     let d = network.network.output().d_activity();
-    let unit = Point {
-        activity: (0..d).map(|i| f64::from(u8::from(i == output))).collect(),
+    let point = |&bend: &f64| Point {
+        activity: (0..d).map(|i| if i == output { bend } else { 0.0 }).collect(),
         epistemic: Vec::new(),
         hidden_noise: Vec::new(),
     };
-    sweep.pull_back(&vec![unit; inputs.ncols()])
+    sweep.pull_back(&bends.iter().map(point).collect::<Vec<_>>())
 }
 
 /// Coefficients, from the constant up, of the polynomials that are 1 at one node of a rule and 0 at the others.
