@@ -72,9 +72,6 @@ def main() -> None:
             "`from_mlp` on the rows it was trained on": of_model(around, X[test], y[test]),
             "`from_mlp` on unseen rows": of_model(unseen, X[test], y[test]),
             "`BPCRegressor`, one network": of_model(own.fit(X[train], y[train]), X[test], y[test]),
-            "`BPCRegressor()`": of_model(
-                bayespc.BPCRegressor(random_state=0).fit(X[train], y[train]), X[test], y[test]
-            ),
         }.items():
             results.setdefault(name, []).append(values)
     print("| energy | RMSE | log density | in 90 % |\n|---|---|---|---|")

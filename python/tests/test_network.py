@@ -1,5 +1,7 @@
 import copy
+import os
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -217,6 +219,18 @@ def test_standard_splits_are_those_of_numpy():
 def test_an_unknown_data_set_is_refused_with_the_known_ones():
     with pytest.raises(ValueError, match="yacht"):
         datasets.load_uci("atlantis")
+    with pytest.raises(ValueError, match="fashion-mnist"):
+        datasets.load_images("atlantis")
+
+
+def test_images_come_with_their_test_set_and_the_names_of_their_classes():
+    folder = Path(os.environ.get("BAYESPC_DATA", "")) / "fashion-mnist"
+    if not folder.is_dir():
+        pytest.skip("BAYESPC_DATA has no fashion-mnist")
+    clothes = datasets.load_images("fashion-mnist", download=False)
+    assert (clothes.data.shape, clothes.data.dtype) == ((60_000, 784), np.float32)
+    assert (np.bincount(clothes.test_target) == 1000).all()
+    assert clothes.target_names[9] == "Ankle boot"
 
 
 @pytest.fixture(scope="module")

@@ -68,3 +68,40 @@ fn by_seed(
     };
     seeds.into_iter().map(|seed| of(&epochs(seed))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::{RecordFile, Unit};
+    use crate::reproduce::Experiment;
+
+    #[test]
+    fn the_best_and_the_last_epoch_are_means_over_seeds() {
+        let spec = Spec::parse("images", Experiment::Images.specification()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("images.csv");
+        for (seed, curve) in [(0, [0.1, 0.9, 0.8]), (1, [0.1, 0.7, 0.6])] {
+            let [experiment, dataset, learner] = ["images", "fashion-mnist", "bpc"].map(str::to_owned);
+            let unit = Unit { experiment, dataset, learner, split: 0, seed };
+            let mut records: Vec<_> = (0u32..)
+                .zip(curve)
+                .map(|(epoch, value)| unit.record(Some(epoch), "accuracy", value))
+                .collect();
+            records.push(unit.record(None, "nll", 0.25));
+            RecordFile::open(&path).unwrap().append(&records).unwrap();
+        }
+        let section = section(&spec, &Records::read(&path).unwrap());
+        let Some(Block::Table { rows, .. }) = section.blocks.last() else { panic!("no table") };
+        let row = rows.iter().find(|row| row[0] == "fashion-mnist").unwrap();
+        assert!(row[2].starts_with("0.8000") && row[3].starts_with("0.7000"), "{row:?}");
+        assert!(row[4].starts_with("0.2500") && row[5].is_empty(), "{row:?}");
+    }
+
+    #[test]
+    fn both_sets_are_strangers_to_each_other_and_learned_by_one_network() {
+        let spec = Spec::parse("images", Experiment::Images.specification()).unwrap();
+        let pairs: Vec<_> = spec.runs.iter().map(|run| (&*run.dataset, run.strangers.as_deref())).collect();
+        assert_eq!(pairs, [("mnist", Some("fashion-mnist")), ("fashion-mnist", Some("mnist"))]);
+        assert!(spec.runs.iter().all(|run| run.hidden_layer_sizes == [128, 128, 128]));
+    }
+}

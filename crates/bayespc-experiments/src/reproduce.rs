@@ -167,8 +167,9 @@ pub fn reproduce(
 }
 
 const SYNTHETIC_CAPTION: &str = "Left: noise that grows with the input, learned by a variance node; the band is \
-    the 95 % interval of the noise alone. Right: y = x³ with a gap in the data, by the default model; \
-    the band is the 95 % interval of what it does not know, thin lines are posterior draws of its networks.";
+    the 95 % interval of the noise alone. Right: y = x³ with a gap in the data; the band is the 95 % interval of what is \
+    not known, thin lines are posterior draws. Above by the feedback rule (left one network, right the default model), \
+    below by relaxation with the paper's settings.";
 
 /// What to draw of the records of a curve experiment: metric, axis label, logarithmic?
 type Metrics = [(&'static str, &'static str, bool)];

@@ -90,8 +90,7 @@ pub fn settle_stream<T: Real>(
     earlier: &[Mat<f64>],
     share: f64,
 ) -> Result<()> {
-    let specs = network.output().specs().to_vec();
-    network.output_mut().update(|b, block| if specs[b].unit_noise { pin_noise(block) } else { Ok(()) })?;
+    pin_output_noise(network)?;
     let mut curvature = hidden_curvature(network, data)?;
     for (new, old) in curvature.iter_mut().zip(earlier) {
         faer::zip!(new, old).for_each(|faer::unzip!(new, old)| *new = (1.0 - share) * *old + share * *new);
@@ -128,6 +127,12 @@ pub(super) fn settle_metric<T: Real>(network: &mut Network<T>, curvature: Vec<Ma
     }
     network.set_hidden_noise(false);
     Ok(())
+}
+
+/// ⟨Σ⟩ = I in every block of the output layer whose sample weights carry the noise.
+pub(crate) fn pin_output_noise<T: Real>(network: &mut Network<T>) -> Result<()> {
+    let specs = network.output().specs().to_vec();
+    network.output_mut().update(|b, block| if specs[b].unit_noise { pin_noise(block) } else { Ok(()) })
 }
 
 /// ⟨Σ⟩ = Ψ⁻¹/(ν−d−1) = I, for blocks whose sample weights carry the noise.
