@@ -113,6 +113,11 @@ impl<T: Real> Energy<'_, T> {
         columns
     }
 
+    /// What the head says of the samples, if `l` is the layer it reads.
+    fn head_of<'c>(&self, l: usize, clamp: &'c Clamp<T>) -> Option<&'c HeadWeights<T>> {
+        clamp.head.as_ref().filter(|_| l + 1 == self.n_layers())
+    }
+
     /// Energy of all samples.
     pub fn total(&self, z: &Activities<T>, clamp: &Clamp<T>) -> f64 {
         self.of_samples(z, clamp, 0..self.n_layers()).iter().sum()
@@ -139,13 +144,6 @@ impl<T: Real> Energy<'_, T> {
         if let Some(col_cov) = &terms.col_cov {
             add_quadratic(pre, &(col_cov * pre), 0.5 * self.temperature * post.nrows() as f64, columns);
         }
-    }
-}
-
-impl<'a, T: Real> Energy<'a, T> {
-    /// What the head says of the samples, if `l` is the layer it reads.
-    fn head_of<'c>(&self, l: usize, clamp: &'c Clamp<T>) -> Option<&'c HeadWeights<T>> {
-        clamp.head.as_ref().filter(|_| l + 1 == self.n_layers())
     }
 }
 
