@@ -140,7 +140,7 @@ mod tests {
         let bayespc_data::Values::Number(digits) = &table.column(TARGET).unwrap().values else { panic!() };
         assert_eq!(*digits, (0..10).map(f64::from).collect::<Vec<_>>());
         let mut lacking = images();
-        lacking.0.train_labels[5] = 4;
-        assert!(lacking.sample().unwrap_err().to_string().contains("shows a 5"));
+        lacking.images.train_labels[5] = 4;
+        assert!(lacking.sample().unwrap_err().to_string().contains("class 5"));
     }
 }

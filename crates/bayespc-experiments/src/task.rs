@@ -47,13 +47,11 @@ impl Source {
         if let Some(set) = ImageSet::named(name) {
             return Ok(Self::Images(set, Box::new(load_images(set, source, &mut silent)?)));
         }
-        Ok(match name {
-            "two_moons" => Self::Moons,
-            _ => {
-                let data = load_uci(name, source, &mut silent)?;
-                Self::Table(data.features, data.targets, splitting)
-            }
-        })
+        if name == "two_moons" {
+            return Ok(Self::Moons);
+        }
+        let data = load_uci(name, source, &mut silent)?;
+        Ok(Self::Table(data.features, data.targets, splitting))
     }
 
     /// Split number `split`; synthetic tasks are drawn with `seed`. `rows` limits the training images.
