@@ -30,6 +30,7 @@ from ._network import Network
 from ._onnx import to_onnx
 from ._onnx_columns import onnx_input
 from ._regressor import BPCRegressor
+from ._trained import from_mlp, from_weights
 
 __version__ = version("bayespc")
 
@@ -45,6 +46,8 @@ __all__ = [
     "SufficientStats",
     "curve",
     "datasets",
+    "from_mlp",
+    "from_weights",
     "load",
     "onnx_input",
     "plots",

@@ -49,12 +49,13 @@ def load(path: str | os.PathLike[str]) -> BPCRegressor | BPCClassifier:
     """
     model = _core.Model.from_bytes(Path(path).read_bytes())
     try:
-        return _estimator(model)
+        return estimator_of(model)
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise ValueError(f"model file: the notes are damaged ({error})") from error
 
 
-def _estimator(model: _core.Model) -> BPCRegressor | BPCClassifier:
+def estimator_of(model: _core.Model, classes: Any = None) -> BPCRegressor | BPCClassifier:
+    """Return the estimator of a model, with these labels or with those that its notes tell."""
     notes = {key: json.loads(model.notes[key]) for key in ("python", "encoding") if key in model.notes}
     python: dict[str, Any] = notes.get("python", {})
     params = estimator_params(json.loads(model.settings), model.classes)
@@ -67,7 +68,7 @@ def _estimator(model: _core.Model) -> BPCRegressor | BPCClassifier:
         params["missing"] = "encode" if missing == "impute" else missing
     if model.classes:
         estimator = BPCClassifier(**params)
-        estimator.classes_ = _classes(notes, model.classes)
+        estimator.classes_ = _classes(notes, model.classes) if classes is None else classes
         if len(estimator.classes_) != model.classes:
             raise ValueError(f"{len(estimator.classes_)} names of {model.classes} classes")
     else:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import _core
-from ._base import BPCEstimator
+from ._base import BPCEstimator, written_whole
+from ._classifier import BPCClassifier
 from ._distribution import PredictiveDistribution
+from ._files import estimator_of
+from ._regressor import BPCRegressor
 from ._settings import (
     ACTIVATIONS,
     HEADS,
@@ -22,6 +27,9 @@ from ._settings import (
 )
 from ._validation import Array, ArrayLike, seed_of
 
+_Scaling = tuple[list[float], list[float]]
+"""Offset and scale of columns."""
+
 
 class Relaxed(NamedTuple):
     """Activities at rest and the energy on the way there.
@@ -30,15 +38,18 @@ class Relaxed(NamedTuple):
     ----------
     activities : list of ndarray of shape (n_samples, width)
         z_0 … z_L.
-    energy : ndarray
-        Energy of all samples, at the forward pass first and at rest last.
+    energy : ndarray of shape (n_steps + 1,)
+        Energy of all samples: at the forward pass, and after every step.
     layer_energies : ndarray of shape (n_layers,)
         Energy of each layer at rest.
+    stop : {"max_steps", "converged", "diverged"}
+        Why it ended. Activities that diverged are those it started from.
     """
 
     activities: list[Array]
     energy: Array
     layer_energies: Array
+    stop: str
 
 
 class Imputed(NamedTuple):
@@ -76,6 +87,13 @@ class Network:
         Further settings of the network by their names in the core, such as ``{"input_var": 2.0}``.
     random_state : int, RandomState instance or None, default=None
         Source of the initial weights.
+
+    Notes
+    -----
+    ``copy.deepcopy`` copies a network to the bit, with all that its rule remembers. A pickle, a file and an
+    estimator hold its posteriors with every natural parameter up to date: they predict the same up to
+    rounding, and learn on from there with factors taken anew, so that the next steps of a rule that keeps
+    factors for several steps (``refresh_every`` above 1) are not the same to the bit.
 
     Examples
     --------
@@ -134,6 +152,101 @@ class Network:
         network._core = estimator.model_.network(member)
         network.n_steps = 0
         return network
+
+    def to_estimator(
+        self, *, x_scaler: Any = None, y_scaler: Any = None, classes: ArrayLike | None = None
+    ) -> BPCRegressor | BPCClassifier:
+        """Return a fitted estimator around a copy of this network: to predict tables, serve and export.
+
+        Parameters
+        ----------
+        x_scaler : StandardScaler or None, default=None
+            Fitted; what made the inputs that the network was trained on. None if they were taken as they are.
+        y_scaler : StandardScaler or None, default=None
+            The same for targets.
+        classes : array-like of shape (n_targets,), default=None
+            Labels in sorted order, if the targets are their one-hot codes: then it is a classifier.
+
+        Returns
+        -------
+        BPCRegressor or BPCClassifier
+            Fitted, with this network's settings.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.preprocessing import StandardScaler
+        >>> from bayespc import Network
+        >>> rng = np.random.default_rng(0)
+        >>> X, scaler = rng.normal(5.0, 2.0, size=(200, 1)), StandardScaler()
+        >>> network = Network(1, hidden_layer_sizes=(), rule="relaxation", random_state=0)
+        >>> loss = network.learn(scaler.fit_transform(X), 3.0 * X)
+        >>> model = network.to_estimator(x_scaler=scaler)
+        >>> bool(abs(model.predict([[5.0]])[0] - 15.0) < 0.1)
+        True
+        """
+        labels = None if classes is None else np.asarray(classes)
+        if labels is not None and bool(np.any(labels[:-1] >= labels[1:])):
+            raise ValueError("classes must be sorted, and each there once: scikit-learn's order")
+        if labels is not None and y_scaler is not None:
+            raise ValueError("one-hot codes of classes have no y_scaler")
+        model = self._model(
+            0 if labels is None else len(labels),
+            _scaling("x_scaler", x_scaler, self.widths[0]),
+            _scaling("y_scaler", y_scaler, self._n_targets()),
+        )
+        return estimator_of(model, labels)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the network to a model file, which `load` and `bayespc.load` read, as the command does.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write. The file appears whole or not at all.
+        """
+        written_whole(Path(path), self._to_bytes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Network:
+        """Read a network that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file. Of the model of an estimator take `from_estimator`, since its networks live on
+            standardised data.
+
+        Returns
+        -------
+        Network
+        """
+        return _network_of_bytes(Path(path).read_bytes())
+
+    def __reduce__(self) -> tuple[Any, tuple[bytes]]:
+        return _network_of_bytes, (self._to_bytes(),)
+
+    def __copy__(self) -> Network:
+        network = type(self).__new__(type(self))
+        network._core = self._core.copy()
+        network.n_steps = self.n_steps
+        return network
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Network:
+        return self.__copy__()
+
+    def _n_targets(self) -> int:
+        # A variance node has as many log-variances as means.
+        width = self.widths[-1]
+        return width // 2 if self.settings["head"]["kind"] == "variance_node" else width
+
+    def _model(self, classes: int, x_scaling: _Scaling, y_scaling: _Scaling) -> _core.Model:
+        return self._core.to_model(self.n_steps, classes, x_scaling, y_scaling)
+
+    def _to_bytes(self) -> bytes:
+        classes = self._n_targets() if self.settings["head"]["kind"] == "categorical" else 0
+        unscaled = _scaling("", None, self.widths[0]), _scaling("", None, self._n_targets())
+        return self._model(classes, *unscaled).with_notes({"network": "trained by hand"}).to_bytes()
 
     def __repr__(self) -> str:
         widths = "-".join(str(width) for width in self._core.widths)
@@ -293,6 +406,10 @@ class Network:
     def free_energy(self, X: ArrayLike, y: ArrayLike) -> Array:
         """Return complexity and expected log-likelihood of every layer, in nats.
 
+        Only of a network without hidden layers does their difference compare models: there it is the negative
+        log evidence. A hidden layer is scored by activities of the network's own making, so that neither its
+        free energy nor the sum over layers says which of two networks is better.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_inputs)
@@ -345,6 +462,28 @@ class Network:
         Imputed
         """
         return Imputed(*self._core.impute(_matrix("X", X), _matrix("y", y), float(weight_uncertainty)))
+
+
+def _scaling(name: str, scaler: Any, width: int) -> _Scaling:
+    """Return offset and scale of a scaler of scikit-learn, or those that leave everything as it is."""
+    if scaler is None:
+        return [0.0] * width, [1.0] * width
+    if not hasattr(scaler, "mean_") or not hasattr(scaler, "scale_"):
+        raise TypeError(f"{name} must be a fitted StandardScaler or None; got {scaler!r}")
+    offset = np.zeros(width) if scaler.mean_ is None else scaler.mean_
+    scale = np.ones(width) if scaler.scale_ is None else scaler.scale_
+    return [float(value) for value in offset], [float(value) for value in scale]
+
+
+def _network_of_bytes(content: bytes) -> Network:
+    """Return the network in the bytes of a file."""
+    model = _core.Model.from_bytes(content)
+    if "network" not in model.notes:
+        raise ValueError("this is the file of an estimator: Network.from_estimator(bayespc.load(path))")
+    network = Network.__new__(Network)
+    network._core = model.network(0)
+    network.n_steps = model.steps[0]
+    return network
 
 
 def _matrix(name: str, values: ArrayLike) -> Array:

@@ -1,4 +1,4 @@
-"""Synthetic tasks and the UCI benchmark.
+"""Synthetic tasks, the UCI benchmark, MNIST and Fashion-MNIST.
 
 Examples
 --------
@@ -22,7 +22,15 @@ from sklearn.utils import Bunch
 from . import _core
 from ._validation import Array, seed_of
 
-__all__ = ["load_uci", "make_aleatoric", "make_epistemic", "make_moons", "standard_splits", "uci_names"]
+__all__ = [
+    "load_images",
+    "load_uci",
+    "make_aleatoric",
+    "make_epistemic",
+    "make_moons",
+    "standard_splits",
+    "uci_names",
+]
 
 
 def make_moons(
@@ -119,6 +127,33 @@ def load_uci(name: str, *, folder: str | os.PathLike[str] | None = None, downloa
     where = None if folder is None else os.fspath(folder)
     X, y, feature_names, target_name = _core.uci(name, where, download)
     return Bunch(data=X, target=y[:, 0], feature_names=feature_names, target_name=target_name)
+
+
+def load_images(name: str, *, folder: str | os.PathLike[str] | None = None, download: bool = True) -> Any:
+    """Load MNIST or Fashion-MNIST: 60 000 images of 28 × 28 pixels to learn from and 10 000 to test on.
+
+    They are looked for in the folder of that name in `folder` (or in the folder that the variable
+    ``BAYESPC_DATA`` names), then in the user's cache, then on the network; every file is checked against its
+    published digest.
+
+    Parameters
+    ----------
+    name : {"mnist", "fashion-mnist"}
+        Which images.
+    folder : str or path-like, default=None
+        A folder that holds data sets.
+    download : bool, default=True
+        Whether to download what no folder holds.
+
+    Returns
+    -------
+    sklearn.utils.Bunch
+        With ``data`` and ``test_data``, float32 of shape (n_images, 784) from 0 to 1, ``target`` and
+        ``test_target``, numbers of classes, and ``target_names``.
+    """
+    where = None if folder is None else os.fspath(folder)
+    data, target, test_data, test_target, names = _core.images(name, where, download)
+    return Bunch(data=data, target=target, test_data=test_data, test_target=test_target, target_names=names)
 
 
 def standard_splits(

@@ -91,7 +91,7 @@ def test_wrong_input_is_refused_in_the_words_of_scikit_learn(data):
         ({"noise": "loud"}, ValueError, "noise must be one of constant, variance, auto"),
         ({"rule": "magic"}, ValueError, "rule must be one of feedback, relaxation"),
         ({"rule": {"kind": "feedback", "gian": 1}}, ValueError, "unknown field `gian`"),
-        ({"rule": "relaxation", "noise": "variance"}, ValueError, "a head other than gaussian"),
+        ({"rule": "relaxation", "noise": "variance"}, ValueError, "hidden_precision = tied"),
         ({"max_iter": 0}, ValueError, "max_iter must be at least 1"),
         ({"batch_size": 2.0}, TypeError, "batch_size must be an integer"),
         ({"n_members": 0}, ValueError, "n_members must be at least 1"),

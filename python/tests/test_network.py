@@ -1,9 +1,14 @@
+import copy
+import os
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 from quick import quick_regressor
+from sklearn.preprocessing import StandardScaler
 
+import bayespc
 from bayespc import BPCRegressor, MatrixNormalWishart, Network, SufficientStats, datasets, presets
 
 
@@ -214,3 +219,99 @@ def test_standard_splits_are_those_of_numpy():
 def test_an_unknown_data_set_is_refused_with_the_known_ones():
     with pytest.raises(ValueError, match="yacht"):
         datasets.load_uci("atlantis")
+    with pytest.raises(ValueError, match="fashion-mnist"):
+        datasets.load_images("atlantis")
+
+
+def test_images_come_with_their_test_set_and_the_names_of_their_classes():
+    folder = Path(os.environ.get("BAYESPC_DATA", "")) / "fashion-mnist"
+    if not folder.is_dir():
+        pytest.skip("BAYESPC_DATA has no fashion-mnist")
+    clothes = datasets.load_images("fashion-mnist", download=False)
+    assert (clothes.data.shape, clothes.data.dtype) == ((60_000, 784), np.float32)
+    assert (np.bincount(clothes.test_target) == 1000).all()
+    assert clothes.target_names[9] == "Ankle boot"
+
+
+@pytest.fixture(scope="module")
+def trained():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    y = np.sin(X[:, :1]) + 0.1 * rng.normal(size=(80, 1))
+    network = Network(2, 1, hidden_layer_sizes=(6,), random_state=0)
+    for _ in range(10):
+        network.learn(X, y, n_total=80, total_steps=20)
+    return network, X, y
+
+
+class TestCopies:
+    def test_a_copy_learns_on_to_the_bit_and_leaves_the_first_alone(self, trained):
+        network, X, y = trained
+        before = [weights.copy() for weights in network.weights]
+        one, other = copy.deepcopy(network), copy.copy(network)
+        for twin in (one, other):
+            assert twin.n_steps == 10
+            twin.learn(X, y, n_total=80, total_steps=20)
+        for a, b in zip(one.weights, other.weights, strict=True):
+            np.testing.assert_array_equal(a, b)
+        for a, b in zip(network.weights, before, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+    def test_a_pickle_and_a_file_predict_the_same_and_go_on(self, trained, tmp_path):
+        network, X, y = trained
+        network = copy.deepcopy(network)
+        network.finish(X, y)
+        network.save(tmp_path / "n.safetensors")
+        for again in (pickle.loads(pickle.dumps(network)), Network.load(tmp_path / "n.safetensors")):
+            assert (again.n_steps, again.rule, again.settings) == (10, network.rule, network.settings)
+            np.testing.assert_allclose(again.predict(X).mean, network.predict(X).mean, atol=1e-10)
+            np.testing.assert_allclose(again.predict(X).std, network.predict(X).std, rtol=1e-8)
+            loss = again.learn(X, y, n_total=80, total_steps=20)
+            assert loss == pytest.approx(copy.deepcopy(network).learn(X, y, n_total=80, total_steps=20))
+        assert bayespc.load(tmp_path / "n.safetensors").score(X, y[:, 0]) > 0.5
+
+    def test_it_becomes_an_estimator_in_the_units_of_the_data(self, trained, tmp_path):
+        network, X, y = trained
+        network = copy.deepcopy(network)
+        network.finish(X, y)
+        raw, targets = 3.0 + 10.0 * X, 5.0 * y - 7.0
+        x_scaler, y_scaler = StandardScaler().fit(raw), StandardScaler().fit(targets)
+        # The network was trained on X and y, not on what the scalers make of them: what counts is the map.
+        model = network.to_estimator(x_scaler=x_scaler, y_scaler=y_scaler)
+        expected = network.predict(x_scaler.transform(raw))
+        mean, std = model.predict(raw, return_std=True)
+        np.testing.assert_allclose(mean, expected.mean[:, 0] * y_scaler.scale_[0] + y_scaler.mean_[0])
+        np.testing.assert_allclose(std, expected.std[:, 0] * y_scaler.scale_[0])
+        model.save(tmp_path / "m.safetensors")
+        np.testing.assert_array_equal(bayespc.load(tmp_path / "m.safetensors").predict(raw), mean)
+        with pytest.raises(ValueError, match="from_estimator"):
+            Network.load(tmp_path / "m.safetensors")
+        with pytest.raises(TypeError, match="x_scaler"):
+            network.to_estimator(x_scaler="standard")
+
+    def test_codes_of_classes_become_a_classifier(self):
+        rng = np.random.default_rng(1)
+        X = rng.normal(size=(60, 2))
+        labels = np.array(["no", "yes"])[(X[:, 0] > 0).astype(int)]
+        network = Network(2, 2, hidden_layer_sizes=(), rule="relaxation", random_state=0)
+        network.learn(X, np.eye(2)[(X[:, 0] > 0).astype(int)])
+        model = network.to_estimator(classes=["no", "yes"])
+        assert model.score(X, labels) > 0.9
+        with pytest.raises(ValueError, match="sorted"):
+            network.to_estimator(classes=["yes", "no"])
+        with pytest.raises(ValueError, match="classes"):
+            network.to_estimator(classes=["a", "b", "c"])
+
+
+def test_the_energy_of_every_step_is_there_and_why_it_ended(trained):
+    network, X, y = trained
+    relaxed = network.relax(X, y, {"steps": 7})
+    assert (len(relaxed.energy), relaxed.stop) == (8, "max_steps")
+    np.testing.assert_allclose(relaxed.layer_energies.sum(), relaxed.energy[-1])
+    careful = {"steps": 500, "optimiser": {"gradient": {}}, "sweep": "sequential", "halve_steps": True}
+    resting = network.relax(X, y, careful)
+    assert resting.stop == "converged"
+    assert (np.diff(resting.energy) <= 1e-9 * resting.energy[0]).all()
+    diverged = network.relax(X, y, {"steps": 50, "optimiser": {"gradient": {"rate": 1e200}}})
+    assert diverged.stop == "diverged"
+    np.testing.assert_array_equal(diverged.activities[1], network.activities(X)[0])

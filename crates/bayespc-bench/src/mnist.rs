@@ -20,7 +20,7 @@ use bayespc::training::{self, Control, EpochReport, Observer, TrainingSettings};
 use bayespc_cli::failure::usage;
 use bayespc_cli::input::data_source;
 use bayespc_cli::progress::{bar, downloading};
-use bayespc_data::load_mnist;
+use bayespc_data::{ImageSet, load_images};
 use bayespc_experiments::task::{Source, Task};
 use faer::{Mat, MatRef};
 use indicatif::ProgressBar;
@@ -101,8 +101,9 @@ fn load(args: &BenchArgs) -> Result<Task<f32>> {
     if args.synthetic {
         return synthetic(args.rows.unwrap_or(60_000));
     }
-    let images = downloading("mnist", |progress| load_mnist(&data_source(args.folder.as_deref()), progress))?;
-    Ok(Source::Mnist(Box::new(images)).task::<f32>(0, 0, args.rows, false)?)
+    let source = data_source(args.folder.as_deref());
+    let images = downloading("mnist", |progress| load_images(ImageSet::Mnist, &source, progress))?;
+    Ok(Source::Images(ImageSet::Mnist, Box::new(images)).task::<f32>(0, 0, args.rows, false)?)
 }
 
 /// Noise around one pattern per digit.

@@ -11,7 +11,7 @@ use bayespc::model::rounds::{RoundSettings, Rounds};
 use bayespc::{Model, ModelSettings, Samples, Targets};
 use bayespc_cli::input::data_source;
 use bayespc_cli::progress::bar;
-use bayespc_data::{DataSource, load_mnist, load_uci};
+use bayespc_data::{DataSource, ImageSet, load_images, load_uci};
 use faer::{Mat, MatRef};
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
@@ -178,7 +178,7 @@ fn made_up(rows: usize) -> Case {
 }
 
 fn images(source: &DataSource) -> Option<Case> {
-    let data = load_mnist(source, &mut |_, _| {}).ok()?;
+    let data = load_images(ImageSet::Mnist, source, &mut |_, _| {}).ok()?;
     let rows = |images: &Mat<f32>, labels: &[u8]| Rows {
         inputs: Mat::from_fn(images.nrows(), images.ncols(), |i, j| f64::from(images[(i, j)])),
         targets: Mat::zeros(0, 0),

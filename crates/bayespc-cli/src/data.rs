@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use bayespc_data::{Location, MNIST_CITATION, builtin, catalogue, load_mnist, load_uci, locate_uci};
+use bayespc_data::{ImageSet, Location, builtin, catalogue, load_images, load_uci, locate_uci};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
@@ -78,7 +78,8 @@ fn list(folder: Option<&std::path::Path>, as_json: bool) -> Result<()> {
     if as_json {
         return print_json(&rows.into());
     }
-    lines.push(format!("\nImages, for fit and evaluate too: mnist ({MNIST_CITATION})"));
+    lines.push("\nImages, for fit and evaluate too:".to_owned());
+    lines.extend(ImageSet::ALL.map(|set| format!("{} ({})", set.name(), set.citation())));
     print(&lines.join("\n"))
 }
 
@@ -87,7 +88,8 @@ fn table_line((name, rows, features, target, licence, from): (&str, &str, &str, 
 }
 
 fn fetch(names: &[String], folder: Option<&std::path::Path>) -> Result<()> {
-    let known: Vec<&'static str> = catalogue().iter().map(|info| info.name).chain(["mnist"]).collect();
+    let tables = catalogue().iter().map(|info| info.name);
+    let known: Vec<&'static str> = tables.chain(ImageSet::ALL.map(ImageSet::name)).collect();
     let mut wanted = Vec::new();
     for name in names {
         match known.iter().find(|known| *known == name) {
@@ -104,8 +106,8 @@ fn fetch(names: &[String], folder: Option<&std::path::Path>) -> Result<()> {
     }
     let source = data_source(folder);
     for name in wanted {
-        if name == "mnist" {
-            downloading(name, |report| load_mnist(&source, report))?;
+        if let Some(set) = ImageSet::named(name) {
+            downloading(name, |report| load_images(set, &source, report))?;
         } else {
             downloading(name, |report| load_uci(name, &source, report))?;
         }

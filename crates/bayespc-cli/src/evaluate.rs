@@ -32,7 +32,7 @@ const FOLDS: usize = 5;
   bayespc evaluate flats.csv --target rent --folds 10 --learner random-features --json
   bayespc evaluate energy --data data --splits data/uci/energy/splits.csv --set members=3
 
-Named data sets use their 20 standard splits, mnist its test set, other tables 5 folds. A splits file has no header; each line
+Named data sets use their 20 standard splits, mnist and fashion-mnist their test sets, other tables 5 folds. A splits file has no header; each line
 lists the test rows of one split, counted from 0 and separated by commas.
 Scores are means over splits ± standard errors; seconds are per split.
 The baselines pc, backprop and bbb take network.hidden_layer_sizes, activation and init, and all of training;

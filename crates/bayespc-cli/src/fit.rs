@@ -48,7 +48,7 @@ A settings file has the same keys as --set:
 What each column is taken for is printed first; --column size=number takes it for something else. Missing cells
 are encoded, rows without a target left out.
 A tenth of the rows is held out for the printed scores; --test-fraction 0 learns from all rows. The images of
-mnist have a test set of their own, and defaults of their own: three layers of 128, single precision.")]
+mnist and fashion-mnist have a test set of their own, and defaults of their own: three layers of 128, single precision.")]
 pub struct FitArgs {
     #[command(flatten)]
     table: TableArgs,

@@ -1,4 +1,4 @@
-//! MNIST as a table to learn from: one column per pixel, the digit as `label`, and its own test images.
+//! MNIST and Fashion-MNIST as tables to learn from: one column per pixel, the class as `label`, and their own test images.
 //!
 //! As a table in full the images would take gigabytes. The encoding needs only the names and kinds of columns,
 //! which ten rows tell; features come from the images themselves.
@@ -7,65 +7,67 @@ use anyhow::{Context, Result};
 use bayespc::learners::Rule;
 use bayespc::model::ModelSettings;
 use bayespc::network::NetworkSettings;
-use bayespc_data::{DataSource, Kinds, Mnist, Split, Table, Targets, load_mnist};
+use bayespc_data::{DataSource, ImageSet, Kinds, LabelledImages, Split, Table, Targets, load_images};
 use faer::Mat;
 
 use crate::input::Part;
 use crate::progress::downloading;
 
-/// Name of the data set.
-pub const NAME: &str = "mnist";
-/// Its target column.
+/// Their target column.
 pub const TARGET: &str = "label";
 /// Number of classes.
-const DIGITS: u8 = 10;
+const CLASSES: u8 = 10;
 
 /// The images, training before test.
-pub struct Images(Mnist);
+pub struct Images {
+    set: ImageSet,
+    images: LabelledImages,
+}
 
 impl Images {
     /// Load them from wherever they are.
-    pub fn load(source: &DataSource) -> Result<Self> {
-        Ok(Self(downloading(NAME, |report| load_mnist(source, report))?))
+    pub fn load(set: ImageSet, source: &DataSource) -> Result<Self> {
+        let images = downloading(set.name(), |report| load_images(set, source, report))?;
+        Ok(Self { set, images })
     }
 
     /// Number of images.
     pub fn len(&self) -> usize {
-        self.0.train_labels.len() + self.0.test_labels.len()
+        self.images.train_labels.len() + self.images.test_labels.len()
     }
 
     /// The split everybody uses; without a test part all images are learned from.
     pub fn split(&self, with_test: bool) -> Split {
-        let n_train = if with_test { self.0.train_labels.len() } else { self.len() };
+        let n_train = if with_test { self.images.train_labels.len() } else { self.len() };
         Split { train: (0..n_train).collect(), test: (n_train..self.len()).collect() }
     }
 
-    /// One image of every digit, as a table.
+    /// One image of every class, as a table.
     pub fn sample(&self) -> Result<Table> {
-        let d = self.0.train_images.nrows();
+        let d = self.images.train_images.nrows();
         let names = (0..d).map(|i| format!("pixel_{i}")).chain([TARGET.to_owned()]);
         let mut lines = vec![names.collect::<Vec<_>>().join(",")];
-        for digit in 0..DIGITS {
-            let j = self.0.train_labels.iter().position(|&label| label == digit);
-            let j = j.with_context(|| format!("no training image shows a {digit}"))?;
-            let pixels = self.0.train_images.col(j).iter().map(|x| format!("{x:?}"));
-            lines.push(pixels.chain([digit.to_string()]).collect::<Vec<_>>().join(","));
+        for class in 0..CLASSES {
+            let j = self.images.train_labels.iter().position(|&label| label == class);
+            let j = j.with_context(|| format!("no training image is of class {class}"))?;
+            let pixels = self.images.train_images.col(j).iter().map(|x| format!("{x:?}"));
+            lines.push(pixels.chain([class.to_string()]).collect::<Vec<_>>().join(","));
         }
-        Ok(Table::from_csv(NAME, lines.join("\n").as_bytes(), &Kinds::new())?)
+        Ok(Table::from_csv(self.set.name(), lines.join("\n").as_bytes(), &Kinds::new())?)
     }
 
     /// Some of the images.
     pub fn part(&self, rows: &[usize]) -> Part {
-        let n_train = self.0.train_labels.len();
-        let features = Mat::from_fn(self.0.train_images.nrows(), rows.len(), |i, j| {
+        let n_train = self.images.train_labels.len();
+        let features = Mat::from_fn(self.images.train_images.nrows(), rows.len(), |i, j| {
             f64::from(match rows[j].checked_sub(n_train) {
-                None => self.0.train_images[(i, rows[j])],
-                Some(test) => self.0.test_images[(i, test)],
+                None => self.images.train_images[(i, rows[j])],
+                Some(test) => self.images.test_images[(i, test)],
             })
         });
         let labels = rows.iter().map(|&row| match row.checked_sub(n_train) {
-            None => usize::from(self.0.train_labels[row]),
-            Some(test) => usize::from(self.0.test_labels[test]),
+            None => usize::from(self.images.train_labels[row]),
+            Some(test) => usize::from(self.images.test_labels[test]),
         });
         Part { features, targets: Targets::Classification(labels.collect()) }
     }
@@ -95,12 +97,15 @@ mod tests {
     /// Twelve training and three test images of two pixels that tell their number.
     fn images() -> Images {
         let pixels = |first: usize, n| Mat::from_fn(2, n, |i, j| (10 * (first + j) + i) as f32 / 256.0);
-        Images(Mnist {
-            train_images: pixels(0, 12),
-            train_labels: (0..12).map(|j| j % DIGITS).collect(),
-            test_images: pixels(12, 3),
-            test_labels: vec![7, 8, 9],
-        })
+        Images {
+            set: ImageSet::Mnist,
+            images: LabelledImages {
+                train_images: pixels(0, 12),
+                train_labels: (0..12).map(|j| j % CLASSES).collect(),
+                test_images: pixels(12, 3),
+                test_labels: vec![7, 8, 9],
+            },
+        }
     }
 
     #[test]
@@ -135,7 +140,7 @@ mod tests {
         let bayespc_data::Values::Number(digits) = &table.column(TARGET).unwrap().values else { panic!() };
         assert_eq!(*digits, (0..10).map(f64::from).collect::<Vec<_>>());
         let mut lacking = images();
-        lacking.0.train_labels[5] = 4;
-        assert!(lacking.sample().unwrap_err().to_string().contains("shows a 5"));
+        lacking.images.train_labels[5] = 4;
+        assert!(lacking.sample().unwrap_err().to_string().contains("class 5"));
     }
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use bayespc::{ModelSettings, Samples};
 use bayespc_data::{
-    ColumnChoice, ColumnSummary, Encoding, EncodingOptions, Kind, Learnable, ReadOptions, RowSource, Split,
-    Table, Targets, Task, Wish,
+    ColumnChoice, ColumnSummary, Encoding, EncodingOptions, ImageSet, Kind, Learnable, ReadOptions,
+    RowSource, Split, Table, Targets, Task, Wish,
 };
 use clap::{Args, ValueEnum};
 use faer::Mat;
@@ -95,8 +95,8 @@ pub struct Parts {
 impl TableArgs {
     /// Read the table and settle the target.
     pub fn load(&self) -> Result<Problem> {
-        if self.data == images::NAME {
-            return self.load_images();
+        if let Some(set) = ImageSet::named(&self.data) {
+            return self.load_images(set);
         }
         let problem = self.problem(load(&self.data, self.folder.as_deref(), &self.reading()?)?)?;
         if !problem.left_out.is_all() {
@@ -201,20 +201,19 @@ impl TableArgs {
 
     /// What the data ask of the preset.
     pub fn defaults(&self, settings: ModelSettings) -> ModelSettings {
-        if self.data == images::NAME { images::defaults(settings) } else { settings }
+        if ImageSet::named(&self.data).is_some() { images::defaults(settings) } else { settings }
     }
 
-    fn load_images(&self) -> Result<Problem> {
-        let target = images::TARGET;
+    fn load_images(&self, set: ImageSet) -> Result<Problem> {
+        let (target, name) = (images::TARGET, set.name());
         if self.target.iter().any(|name| name != target) || self.task == Some(TaskArg::Regression) {
-            return Err(usage(format!("the digits of {} are its one target: `{target}`", images::NAME)));
+            return Err(usage(format!("the classes of {name} are its one target: `{target}`")));
         }
         if !self.columns.ignore.is_empty() || !self.columns.columns.is_empty() {
-            let name = images::NAME;
             return Err(usage(format!("--ignore and --column do not work with {name}: all pixels are used")));
         }
-        let images = Images::load(&data_source(self.folder.as_deref()))?;
-        let source = Source { name: images::NAME.to_owned(), table: images.sample()?, benchmark: None };
+        let images = Images::load(set, &data_source(self.folder.as_deref()))?;
+        let source = Source { name: name.to_owned(), table: images.sample()?, benchmark: None };
         let targets = vec![target.to_owned()];
         let mut options = EncodingOptions { task: Some(Task::Classification), ..EncodingOptions::default() };
         as_numbers(&source.table, &targets, &mut options);

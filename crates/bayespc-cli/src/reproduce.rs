@@ -59,6 +59,8 @@ enum What {
     Gaps,
     /// Class probabilities, and images of something else
     Classes,
+    /// MNIST and Fashion-MNIST: best and last epoch, and each told from the other
+    Images,
     /// The paper: figure1, figure2, table1 and ablation
     All,
 }
@@ -75,6 +77,7 @@ impl What {
             Self::Benchmark => vec![Experiment::Benchmark],
             Self::Gaps => vec![Experiment::Gaps],
             Self::Classes => vec![Experiment::Classes],
+            Self::Images => vec![Experiment::Images],
             Self::All => Experiment::PAPER.to_vec(),
         }
     }

@@ -4,12 +4,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use bayespc_data::{
-    DataSource, Dataset, DatasetInfo, Kinds, Location, ReadOptions, Table, catalogue, load_uci, locate_mnist,
-    locate_uci,
+    DataSource, Dataset, DatasetInfo, ImageSet, Kinds, Location, ReadOptions, Table, catalogue, load_uci,
+    locate_images, locate_uci,
 };
 
 use crate::failure::did_you_mean;
-use crate::images;
 use crate::output::{Files, note};
 use crate::progress;
 
@@ -31,8 +30,10 @@ pub fn note_files(files: &mut Files, data: &str, folder: Option<&Path>) {
     let source = data_source(folder);
     let places = match locate_uci(data, &source) {
         Ok(place) => vec![place],
-        Err(_) if data == images::NAME => locate_mnist(&source),
-        Err(_) => return files.reads("the data to read", Path::new(data)),
+        Err(_) => match ImageSet::named(data) {
+            Some(set) => locate_images(set, &source),
+            None => return files.reads("the data to read", Path::new(data)),
+        },
     };
     for place in places {
         if let Location::Folder(path) | Location::Cache(path) = place {
@@ -48,7 +49,7 @@ pub fn load(data: &str, folder: Option<&Path>, options: &ReadOptions) -> Result<
             progress::downloading(info.name, |report| load_uci(info.name, &data_source(folder), report))?;
         return Ok(Source { name: data.to_owned(), table: table_of(&dataset)?, benchmark: Some(info) });
     }
-    if data == images::NAME {
+    if ImageSet::named(data).is_some() {
         bail!("{data} can be fitted and evaluated; to predict images, give a table with a column per pixel");
     }
     let path = Path::new(data);
@@ -56,7 +57,11 @@ pub fn load(data: &str, folder: Option<&Path>, options: &ReadOptions) -> Result<
         bail!("{data} is a folder: give the name of a file with a table");
     }
     if data != STANDARD_INPUT && !path.exists() {
-        let names = catalogue().iter().map(|info| info.name).chain([images::NAME]).collect::<Vec<_>>();
+        let names = catalogue()
+            .iter()
+            .map(|info| info.name)
+            .chain(ImageSet::ALL.map(ImageSet::name))
+            .collect::<Vec<_>>();
         bail!(
             "{data} is neither a file nor a data set{} (data sets: {})",
             did_you_mean(data, names.iter().copied().chain(neighbours(path).iter().map(String::as_str))),

@@ -4,7 +4,7 @@
 //! scaling is the learner's business.
 //!
 //! * [`synthetic`]: two moons, and one task each for aleatoric and epistemic uncertainty.
-//! * [`load_uci`], [`load_mnist`]: public data from a folder, the user's cache or the network
+//! * [`load_uci`], [`load_images`]: public data from a folder, the user's cache or the network
 //!   ([`DataSource`]), checked against pinned SHA-256 sums; [`catalogue`] lists origin and licence.
 //! * [`standard_splits`], [`parse_splits`], [`k_folds`]: which rows to learn from.
 //! * [`Table`], [`Encoding`]: a CSV, JSON, Parquet or workbook file, and how its columns become matrices, in training
@@ -52,7 +52,7 @@ pub use encoding::{
 };
 pub use error::{DownloadError, Error, FormatError, Result};
 pub use fetch::Progress;
-pub use mnist::{MNIST_CITATION, Mnist, load_mnist, locate_mnist};
+pub use mnist::{ImageSet, LabelledImages, load_images, locate_images};
 pub use source::{DATA_FOLDER_VARIABLE, DataSource, Location};
 pub use splits::{Split, k_folds, parse_splits, standard_splits};
 pub use table::{

@@ -1,4 +1,4 @@
-//! MNIST: 70 000 handwritten digits of 28 × 28 pixels.
+//! MNIST, 70 000 handwritten digits of 28 × 28 pixels, and Fashion-MNIST, as many pieces of clothing in the same format.
 //!
 //! An idx file is big-endian: a magic number (0x803 images, 0x801 labels), the count, for images
 //! also the two sides, then one byte per pixel, row by row, or per label.
@@ -12,21 +12,27 @@ use crate::fetch::{Progress, Remote, gunzip, has_extension, sha256};
 use crate::source::{DataSource, Location};
 use crate::{Error, Result};
 
-/// The digits, one column per image.
+/// Images with their classes, one column per image.
 #[derive(Clone, Debug)]
-pub struct Mnist {
-    /// Pixels from 0 (background) to 1 (ink), `784 × 60000`.
+pub struct LabelledImages {
+    /// Pixels from 0 (background) to 1, `784 × 60000`.
     pub train_images: Mat<f32>,
-    /// Digits, one per training image.
+    /// Classes, one per training image.
     pub train_labels: Vec<u8>,
-    /// Pixels from 0 (background) to 1 (ink), `784 × 10000`.
+    /// Pixels from 0 (background) to 1, `784 × 10000`.
     pub test_images: Mat<f32>,
-    /// Digits, one per test image.
+    /// Classes, one per test image.
     pub test_labels: Vec<u8>,
 }
 
-/// Whom to cite for MNIST, and its licence.
-pub const MNIST_CITATION: &str = "Y. LeCun, L. Bottou, Y. Bengio, P. Haffner, Gradient-based learning applied to document recognition, Proc. IEEE 86(11), 1998 (commonly distributed under CC BY-SA 3.0)";
+/// Which images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImageSet {
+    /// Handwritten digits.
+    Mnist,
+    /// Pieces of clothing.
+    FashionMnist,
+}
 
 struct File {
     /// Name without `.gz`.
@@ -35,59 +41,143 @@ struct File {
     packed_len: u64,
     /// SHA-256 of the content.
     sha256: &'static str,
-    urls: [&'static str; 2],
 }
 
-const FILES: [File; 4] = [
+impl ImageSet {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Mnist, Self::FashionMnist];
+
+    /// Its name, which is also that of its folder.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mnist => "mnist",
+            Self::FashionMnist => "fashion-mnist",
+        }
+    }
+
+    /// The set of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|set| set.name() == name)
+    }
+
+    /// Whom to cite, and the licence.
+    pub fn citation(self) -> &'static str {
+        match self {
+            Self::Mnist => {
+                "Y. LeCun, L. Bottou, Y. Bengio, P. Haffner, Gradient-based learning applied to document recognition, Proc. IEEE 86(11), 1998 (commonly distributed under CC BY-SA 3.0)"
+            }
+            Self::FashionMnist => {
+                "H. Xiao, K. Rasul, R. Vollgraf, Fashion-MNIST: a novel image dataset for benchmarking machine learning algorithms, arXiv:1708.07747, 2017 (MIT licence)"
+            }
+        }
+    }
+
+    /// What classes 0 to 9 are.
+    pub fn classes(self) -> [&'static str; 10] {
+        match self {
+            Self::Mnist => ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"],
+            Self::FashionMnist => [
+                "T-shirt/top",
+                "Trouser",
+                "Pullover",
+                "Dress",
+                "Coat",
+                "Sandal",
+                "Shirt",
+                "Sneaker",
+                "Bag",
+                "Ankle boot",
+            ],
+        }
+    }
+
+    /// Mean and standard deviation of all pixels of the training images.
+    pub fn pixel_moments(self) -> (f64, f64) {
+        match self {
+            Self::Mnist => (0.130_660, 0.308_108),
+            Self::FashionMnist => (0.286_041, 0.353_024),
+        }
+    }
+
+    fn files(self) -> &'static [File; 4] {
+        match self {
+            Self::Mnist => &DIGITS,
+            Self::FashionMnist => &CLOTHES,
+        }
+    }
+
+    /// Folders on the network that hold the files.
+    fn hosts(self) -> [&'static str; 2] {
+        match self {
+            Self::Mnist => [
+                "https://storage.googleapis.com/cvdf-datasets/mnist",
+                "https://ossci-datasets.s3.amazonaws.com/mnist",
+            ],
+            Self::FashionMnist => [
+                "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com",
+                "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion",
+            ],
+        }
+    }
+}
+
+const DIGITS: [File; 4] = [
     File {
         name: "train-images-idx3-ubyte",
         packed_len: 9_912_422,
         sha256: "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-        urls: [
-            "https://storage.googleapis.com/cvdf-datasets/mnist/train-images-idx3-ubyte.gz",
-            "https://ossci-datasets.s3.amazonaws.com/mnist/train-images-idx3-ubyte.gz",
-        ],
     },
     File {
         name: "train-labels-idx1-ubyte",
         packed_len: 28_881,
         sha256: "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-        urls: [
-            "https://storage.googleapis.com/cvdf-datasets/mnist/train-labels-idx1-ubyte.gz",
-            "https://ossci-datasets.s3.amazonaws.com/mnist/train-labels-idx1-ubyte.gz",
-        ],
     },
     File {
         name: "t10k-images-idx3-ubyte",
         packed_len: 1_648_877,
         sha256: "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-        urls: [
-            "https://storage.googleapis.com/cvdf-datasets/mnist/t10k-images-idx3-ubyte.gz",
-            "https://ossci-datasets.s3.amazonaws.com/mnist/t10k-images-idx3-ubyte.gz",
-        ],
     },
     File {
         name: "t10k-labels-idx1-ubyte",
         packed_len: 4_542,
         sha256: "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-        urls: [
-            "https://storage.googleapis.com/cvdf-datasets/mnist/t10k-labels-idx1-ubyte.gz",
-            "https://ossci-datasets.s3.amazonaws.com/mnist/t10k-labels-idx1-ubyte.gz",
-        ],
+    },
+];
+
+const CLOTHES: [File; 4] = [
+    File {
+        name: "train-images-idx3-ubyte",
+        packed_len: 26_421_880,
+        sha256: "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+    },
+    File {
+        name: "train-labels-idx1-ubyte",
+        packed_len: 29_515,
+        sha256: "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+    },
+    File {
+        name: "t10k-images-idx3-ubyte",
+        packed_len: 4_422_102,
+        sha256: "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+    },
+    File {
+        name: "t10k-labels-idx1-ubyte",
+        packed_len: 5_148,
+        sha256: "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
     },
 ];
 
 const SIDE: usize = 28;
 
-/// Loads MNIST from wherever `source` finds its four files first.
+/// Loads images from wherever `source` finds their four files first.
 ///
 /// `progress` counts the bytes of all four and is called only while something is downloaded.
-pub fn load_mnist(source: &DataSource, progress: Progress<'_>) -> Result<Mnist> {
-    let total = FILES.iter().map(|file| file.packed_len).sum();
+pub fn load_images(set: ImageSet, source: &DataSource, progress: Progress<'_>) -> Result<LabelledImages> {
+    let total = set.files().iter().map(|file| file.packed_len).sum();
     let mut before = 0;
     let mut contents = Vec::new();
-    for file in &FILES {
-        contents.push(load_file(file, source, &mut |done, _| {
+    for file in set.files() {
+        contents.push(load_file(set, file, source, &mut |done, _| {
             progress(before + done, Some(total));
         })?);
         before += file.packed_len;
@@ -101,7 +191,7 @@ pub fn load_mnist(source: &DataSource, progress: Progress<'_>) -> Result<Mnist> 
     else {
         unreachable!("there are four files");
     };
-    Ok(Mnist {
+    Ok(LabelledImages {
         train_images: images(train).map_err(format_error(train_path))?,
         train_labels: labels(train_labels).map_err(format_error(train_labels_path))?,
         test_images: images(test).map_err(format_error(test_path))?,
@@ -109,21 +199,37 @@ pub fn load_mnist(source: &DataSource, progress: Progress<'_>) -> Result<Mnist> 
     })
 }
 
-/// Where [`load_mnist`] would take its four files from.
-pub fn locate_mnist(source: &DataSource) -> Vec<Location> {
-    FILES.iter().map(|file| source.locate(&candidates(file), &file.urls)).collect()
+/// Where [`load_images`] would take its four files from.
+pub fn locate_images(set: ImageSet, source: &DataSource) -> Vec<Location> {
+    let place = |file: &File| {
+        let urls = urls(set, file);
+        source.locate(&candidates(set, file), &[&urls[0], &urls[1]])
+    };
+    set.files().iter().map(place).collect()
 }
 
-/// Names under which a file may lie in a folder.
-fn candidates(file: &File) -> [String; 4] {
-    let (name, packed) = (file.name, format!("{}.gz", file.name));
-    [format!("mnist/{packed}"), packed, format!("mnist/{name}"), name.to_owned()]
+fn urls(set: ImageSet, file: &File) -> [String; 2] {
+    set.hosts().map(|host| format!("{host}/{}.gz", file.name))
 }
 
-fn load_file(file: &File, source: &DataSource, progress: Progress<'_>) -> Result<(PathBuf, Vec<u8>)> {
+/// Names under which a file may lie in a folder. Without a folder of its own a file is a digit's.
+fn candidates(set: ImageSet, file: &File) -> Vec<String> {
+    let names = [format!("{}.gz", file.name), file.name.to_owned()];
+    let alone = if set == ImageSet::Mnist { &names[..] } else { &[] };
+    let own = names.iter().map(|name| format!("{}/{name}", set.name()));
+    own.chain(alone.iter().cloned()).collect()
+}
+
+fn load_file(
+    set: ImageSet,
+    file: &File,
+    source: &DataSource,
+    progress: Progress<'_>,
+) -> Result<(PathBuf, Vec<u8>)> {
     let packed = format!("{}.gz", file.name);
-    let remote = Remote { file: &packed, sha256: file.sha256, urls: source.addresses(&file.urls) };
-    let path = source.obtain(&candidates(file), &remote, "mnist", progress)?;
+    let urls = urls(set, file);
+    let remote = Remote { file: &packed, sha256: file.sha256, urls: source.addresses(&[&urls[0], &urls[1]]) };
+    let path = source.obtain(&candidates(set, file), &remote, set.name(), progress)?;
     let mut bytes = std::fs::read(&path).map_err(Error::io(&path))?;
     if has_extension(&path.to_string_lossy(), "gz") {
         bytes = gunzip(&bytes).map_err(FormatError::Gzip).map_err(format_error(&path))?;

@@ -13,7 +13,7 @@ pub const DATA_FOLDER_VARIABLE: &str = "BAYESPC_DATA";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataSource {
     /// A folder that holds `uci/<name>/data.csv`, `<name>.csv` or the files as published, and
-    /// `mnist/*.gz`.
+    /// `mnist/*.gz`, `fashion-mnist/*.gz`.
     pub folder: Option<PathBuf>,
     /// The folder that downloads are kept in.
     pub cache: PathBuf,

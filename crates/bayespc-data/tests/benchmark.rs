@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bayespc_data::{
-    DataSource, Error, Location, catalogue, load_mnist, load_uci, locate_uci, parse_splits, standard_splits,
+    DataSource, Error, ImageSet, Location, catalogue, load_images, load_uci, locate_uci, parse_splits,
+    standard_splits,
 };
 
 /// The folder of real data, if there is one; a folder that was named must be one.
@@ -111,7 +112,7 @@ fn a_table_may_lie_under_its_plain_name_but_must_be_the_benchmark() {
 fn mnist_loads_with_its_documented_statistics() {
     let Some(folder) = data_folder() else { return };
     let cache = tempfile::tempdir().unwrap();
-    let mnist = load_mnist(&only(&folder, cache.path()), &mut |_, _| {}).unwrap();
+    let mnist = load_images(ImageSet::Mnist, &only(&folder, cache.path()), &mut |_, _| {}).unwrap();
     assert_eq!((mnist.train_images.nrows(), mnist.train_images.ncols()), (784, 60_000));
     assert_eq!((mnist.test_images.nrows(), mnist.test_images.ncols()), (784, 10_000));
     assert_eq!(counts(&mnist.train_labels), [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]);
@@ -119,6 +120,28 @@ fn mnist_loads_with_its_documented_statistics() {
     let pixels = mnist.train_images.col_iter().flat_map(|image| image.iter().map(|&x| f64::from(x)));
     let mean = pixels.sum::<f64>() / (784.0 * 60_000.0);
     assert!((mean - 0.130_660).abs() < 5e-7, "{mean}");
+}
+
+#[test]
+fn fashion_mnist_is_found_in_its_own_folder_and_has_its_published_mean() {
+    let Some(folder) = data_folder() else { return };
+    let cache = tempfile::tempdir().unwrap();
+    let clothes = load_images(ImageSet::FashionMnist, &only(&folder, cache.path()), &mut |_, _| {}).unwrap();
+    assert_eq!((clothes.train_images.ncols(), clothes.test_images.ncols()), (60_000, 10_000));
+    assert_eq!(counts(&clothes.train_labels), [6000; 10]);
+    assert_eq!(counts(&clothes.test_labels), [1000; 10]);
+    let pixels = || clothes.train_images.col_iter().flat_map(|image| image.iter().map(|&x| f64::from(x)));
+    let (mean, std) = ImageSet::FashionMnist.pixel_moments();
+    let n = 784.0 * 60_000.0;
+    assert!((pixels().sum::<f64>() / n - mean).abs() < 1e-6);
+    let square = pixels().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
+    assert!((square.sqrt() - std).abs() < 1e-6);
+    // Digits that lie without a folder are not taken for clothes.
+    let digits = only(&folder.join("mnist"), cache.path());
+    assert!(matches!(
+        load_images(ImageSet::FashionMnist, &digits, &mut |_, _| {}),
+        Err(Error::NotFound { .. })
+    ));
 }
 
 /// How often each digit occurs.
@@ -230,7 +253,7 @@ fn mnist_is_downloaded_with_one_progress_over_all_files() {
     let (own, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let source = DataSource { download: true, mirror: Some(address), ..only(own.path(), cache.path()) };
     let mut last = 0;
-    let mnist = load_mnist(&source, &mut |done, total| {
+    let mnist = load_images(ImageSet::Mnist, &source, &mut |done, total| {
         assert!(done >= last && total == Some(11_594_722));
         last = done;
     });

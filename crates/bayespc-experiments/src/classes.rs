@@ -10,7 +10,7 @@ use bayespc::model::{Model, ModelSettings};
 use bayespc::network::NetworkSettings;
 use bayespc::training::TrainingSettings;
 use bayespc::{Result as CoreResult, Samples, Targets};
-use bayespc_data::{DataSource, Mnist, load_mnist, synthetic};
+use bayespc_data::{DataSource, ImageSet, LabelledImages, load_images, synthetic};
 use faer::Mat;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -19,6 +19,7 @@ use crate::error::Result;
 use crate::records::{Record, RecordFile, Records, Unit, mean_sd};
 use crate::report::{Block, Section};
 use crate::reproduce::table;
+use crate::strangers::aurocs;
 use crate::task::learning;
 
 const NAME: &str = "classes";
@@ -53,7 +54,7 @@ pub fn run(
     let seeds = if quick { 1 } else { 5 };
     let cases = [("two_moons", "default"), ("mnist", "one_hot"), ("mnist", "logits")];
     let mut file = RecordFile::open(path)?;
-    let mut mnist: Option<Mnist> = None;
+    let mut mnist: Option<LabelledImages> = None;
     let planned = cases.len() * seeds;
     for (c, (dataset, learner)) in cases.into_iter().enumerate() {
         for seed in 0..seeds {
@@ -70,7 +71,7 @@ pub fn run(
             }
             let records = if dataset == "mnist" {
                 if mnist.is_none() {
-                    mnist = Some(load_mnist(data, &mut |_, _| {})?);
+                    mnist = Some(load_images(ImageSet::Mnist, data, &mut |_, _| {})?);
                 }
                 match &mnist {
                     Some(mnist) => digits(mnist, learner, &unit, quick),
@@ -116,7 +117,7 @@ pub fn section(records: &Records) -> Section {
     }
 }
 
-fn digits(mnist: &Mnist, learner: &str, unit: &Unit, quick: bool) -> CoreResult<Vec<Record>> {
+fn digits(mnist: &LabelledImages, learner: &str, unit: &Unit, quick: bool) -> CoreResult<Vec<Record>> {
     let rows = if quick { 6000 } else { mnist.train_labels.len() };
     let labels = |labels: &[u8]| labels.iter().map(|&l| usize::from(l)).collect::<Vec<_>>();
     let (train, test) = (labels(&mnist.train_labels[..rows]), labels(&mnist.test_labels));
@@ -133,21 +134,9 @@ fn digits(mnist: &Mnist, learner: &str, unit: &Unit, quick: bool) -> CoreResult<
     let strange = strange_images(unit.seed);
     let known = mnist.test_images.subcols(0, STRANGE);
     let mut records = scores(&model, mnist.test_images.as_ref(), &test, unit)?;
-    let mut unsure: [Vec<f64>; 2] = [Vec::new(), Vec::new()];
-    for images in [known, strange.as_ref()] {
-        let predictive = model.predict(images)?;
-        let probabilities = predictive.class_probabilities(model.temperature())?;
-        let (epistemic, total) = (predictive.epistemic_variance(), predictive.variance());
-        for j in 0..images.ncols() {
-            unsure[0]
-                .push(probabilities.col(j).iter().map(|&p| if p > 0.0 { -p * p.ln() } else { 0.0 }).sum());
-            let sum = |of: &Mat<f64>| of.col(j).iter().sum::<f64>();
-            unsure[1].push(sum(&epistemic) / sum(&total));
-        }
-    }
-    let kinds: Vec<usize> = (0..2 * STRANGE).map(|j| usize::from(j >= STRANGE)).collect();
-    for (name, values) in ["auroc_entropy", "auroc_epistemic"].into_iter().zip(&unsure) {
-        records.push(unit.record(None, name, metrics::auroc(values, &kinds)?));
+    let both = aurocs(&model.predict(known)?, &model.predict(strange.as_ref())?, model.temperature())?;
+    for (name, value) in ["auroc_entropy", "auroc_epistemic"].into_iter().zip(both) {
+        records.push(unit.record(None, name, value));
     }
     Ok(records)
 }

@@ -11,6 +11,7 @@ mod classes;
 pub mod error;
 pub mod fit_report;
 mod gaps;
+mod images;
 pub mod learner;
 mod markup;
 pub mod plot;
@@ -20,6 +21,7 @@ mod reproduce;
 pub mod run;
 pub mod spec;
 pub mod splitting;
+mod strangers;
 mod synthetic_panels;
 pub mod task;
 

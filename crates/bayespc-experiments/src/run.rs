@@ -15,13 +15,14 @@ use bayespc::prediction::Predictive;
 use bayespc::training::{self, Control, EpochReport, Observer, Silent, TrainingSettings};
 use bayespc::{Real, Samples, metrics};
 use bayespc_data::DataSource;
-use faer::Mat;
+use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
 use crate::error::Result;
 use crate::learner::{model_settings, search};
 use crate::records::{Record, RecordFile, Records, Unit};
 use crate::spec::{LearnerSpec, Measure, RunSpec, Spec};
+use crate::strangers::aurocs;
 use crate::task::{Source, Task, learning};
 
 /// Run what is missing of `spec` into `path`, and return all its records. `progress` hears of units done.
@@ -37,6 +38,8 @@ pub fn run(
     let done = Mutex::new(0);
     for run in &spec.runs {
         let source = Source::load(&run.dataset, run.splitting, data)?;
+        let strangers =
+            run.strangers.as_ref().map(|name| Source::load(name, run.splitting, data)).transpose()?;
         let mut work = Vec::new();
         for split in 0..run.splits {
             for seed in 0..run.seeds {
@@ -56,9 +59,9 @@ pub fn run(
             let known = lock(&file).records().is_complete(&unit);
             if !known {
                 let records = if run.single_precision {
-                    train::<f32>(run, learner, &source, &unit, quick)?
+                    train::<f32>(run, learner, (&source, strangers.as_ref()), &unit, quick)?
                 } else {
-                    train::<f64>(run, learner, &source, &unit, quick)?
+                    train::<f64>(run, learner, (&source, strangers.as_ref()), &unit, quick)?
                 };
                 lock(&file).append(&records)?;
             }
@@ -79,7 +82,7 @@ fn lock<G>(mutex: &Mutex<G>) -> std::sync::MutexGuard<'_, G> {
 fn train<T: Startable>(
     run: &RunSpec,
     spec: &LearnerSpec,
-    source: &Source,
+    (source, strangers): (&Source, Option<&Source>),
     unit: &Unit,
     quick: bool,
 ) -> Result<Vec<Record>> {
@@ -131,7 +134,7 @@ fn train<T: Startable>(
     }
     let mut learner = begin(seed)?;
     let mut recorder = Recorder { run, spec, task: &task, train: &train, unit, records: Vec::new() };
-    if run.measure == Measure::Curve {
+    if matches!(run.measure, Measure::Curve | Measure::Images) {
         recorder.measure(0, learner.as_ref()).map_err(learning(&name))?;
     }
     training::fit(learner.as_mut(), &train, &settings, &mut recorder).map_err(learning(&name))?;
@@ -140,6 +143,12 @@ fn train<T: Startable>(
     if run.measure == Measure::End {
         let predict = || learner.predict(task.test.0.as_ref(), spec.method);
         records = end_records(&task, unit, predict, seconds).map_err(learning(&name))?;
+    }
+    if run.measure == Measure::Images {
+        let strange = strangers.and_then(|strangers| source.as_seen_here::<T>(strangers));
+        let predict = |input: MatRef<'_, T>| learner.predict(input, spec.method);
+        let scores = image_records(&task, strange.as_ref(), unit, predict, seconds);
+        records.extend(scores.map_err(learning(&name))?);
     }
     Ok(records)
 }
@@ -205,7 +214,7 @@ impl<T: Real> Recorder<'_, T> {
 impl<T: Real> Observer<T> for Recorder<'_, T> {
     fn epoch(&mut self, report: &EpochReport, learner: &dyn Learner<T>) -> bayespc::Result<Control> {
         let due = match self.run.measure {
-            Measure::Curve => true,
+            Measure::Curve | Measure::Images => true,
             Measure::DensityCurve => is_checkpoint(report.epoch) || report.epoch == report.epochs,
             Measure::End => false,
         };
@@ -246,6 +255,31 @@ fn end_records<T: Real>(
         ("seconds_fit", seconds),
         ("seconds_predict", seconds_predict),
     ];
+    Ok(values.into_iter().map(|(metric, value)| unit.record(None, metric, value)).collect())
+}
+
+/// What the probabilities of the test images are worth, and whether others are known for what they are.
+fn image_records<T: Real>(
+    task: &Task<T>,
+    strange: Option<&Mat<T>>,
+    unit: &Unit,
+    predict: impl Fn(MatRef<'_, T>) -> bayespc::Result<Predictive>,
+    seconds: f64,
+) -> bayespc::Result<Vec<Record>> {
+    let Some(labels) = &task.labels else { return Ok(Vec::new()) };
+    let predictive = predict(task.test.0.as_ref())?;
+    let probabilities = predictive.class_probabilities(1.0)?;
+    let all = metrics::classification_metrics(probabilities.as_ref(), labels)?;
+    let mut values = vec![
+        ("accuracy_posterior", all.accuracy),
+        ("nll", all.negative_log_likelihood),
+        ("ece", all.expected_calibration_error),
+        ("seconds_fit", seconds),
+    ];
+    if let Some(strange) = strange {
+        let [entropy, epistemic] = aurocs(&predictive, &predict(strange.as_ref())?, 1.0)?;
+        values.extend([("auroc_entropy", entropy), ("auroc_epistemic", epistemic)]);
+    }
     Ok(values.into_iter().map(|(metric, value)| unit.record(None, metric, value)).collect())
 }
 

@@ -27,7 +27,7 @@ pub struct Spec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunSpec {
-    /// `yacht`, …, `two_moons` or `mnist`.
+    /// `yacht`, …, `two_moons`, `mnist` or `fashion-mnist`.
     pub dataset: String,
     /// Widths of the hidden layers.
     pub hidden_layer_sizes: Vec<usize>,
@@ -54,6 +54,8 @@ pub struct RunSpec {
     /// Pass standardised inputs through ReLU first, as an ablation.
     #[serde(default)]
     pub relu_inputs: bool,
+    /// Images of another kind, to be told from those of this run by how unsure a learner is; for `measure = "images"`.
+    pub strangers: Option<String>,
     /// Test on a fifth of the training part, and never on the test part: for choosing settings, with standard splits.
     #[serde(default)]
     pub validate: bool,
@@ -77,6 +79,8 @@ pub enum Measure {
     DensityCurve,
     /// Everything, once at the end.
     End,
+    /// The mean network's accuracy after every epoch, and what the probabilities are worth at the end.
+    Images,
 }
 
 /// A learner with what it calls itself and how it predicts.

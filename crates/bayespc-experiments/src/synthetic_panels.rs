@@ -1,5 +1,6 @@
 //! The last two panels of Figure 2: a variance node on noise that depends on the input, and posterior spread
-//! where there are no data.
+//! where there are no data. Each by our rule, and by the paper's with its settings of two moons: one hidden layer of 100,
+//! full batches, 50 epochs.
 
 use bayespc::Samples;
 use bayespc::heads::{HeadSettings, VarianceNode};
@@ -22,30 +23,36 @@ const SAMPLES: usize = 500;
 /// Half width of a 95 % interval in standard deviations.
 const WIDTH: f64 = 1.959_963_984_540_054;
 
-/// Both panels side by side.
+/// Both panels side by side, ours above and the paper's below.
 pub fn figure() -> Result<String> {
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let noisy = synthetic::aleatoric(SAMPLES, &mut rng);
     let gap = synthetic::epistemic(SAMPLES / 5, &mut rng);
-    let aleatoric = panel(
-        "Aleatoric",
-        &noisy,
-        &one_network(),
-        (-0.75, 0.75),
-        synthetic::aleatoric_mean,
-        Predictive::aleatoric_variance,
-        0,
-    )?;
-    let epistemic = panel(
-        "Epistemic",
-        &gap,
-        &ModelSettings::default(),
-        (-7.0, 7.0),
-        synthetic::epistemic_mean,
-        Predictive::epistemic_variance,
-        20,
-    )?;
-    crate::plot::figure(&[aleatoric, epistemic], 2, 1000, 460)
+    let aleatoric = |title: &str, settings: &ModelSettings| {
+        let (truth, variance) = (synthetic::aleatoric_mean, Predictive::aleatoric_variance);
+        panel(title, &noisy, settings, (-0.75, 0.75), truth, variance, 0)
+    };
+    let epistemic = |title: &str, settings: &ModelSettings| {
+        let (truth, variance) = (synthetic::epistemic_mean, Predictive::epistemic_variance);
+        panel(title, &gap, settings, (-7.0, 7.0), truth, variance, 20)
+    };
+    let panels = [
+        aleatoric("Aleatoric, feedback", &one_network())?,
+        epistemic("Epistemic, default", &ModelSettings::default())?,
+        aleatoric("Aleatoric, as printed", &as_printed(HeadSettings::VarianceNode(VarianceNode::default())))?,
+        epistemic("Epistemic, as printed", &as_printed(HeadSettings::default()))?,
+    ];
+    crate::plot::figure(&panels, 2, 1000, 920)
+}
+
+/// The paper's rule and settings.
+fn as_printed(head: HeadSettings) -> ModelSettings {
+    let paper = ModelSettings::paper();
+    ModelSettings {
+        network: NetworkSettings { hidden_layer_sizes: vec![100], head, ..paper.network },
+        training: TrainingSettings { epochs: 50, batch_size: None, ..paper.training },
+        ..paper
+    }
 }
 
 /// One network shows what a variance node learns; the epistemic band is what the default ensemble is for.
@@ -85,8 +92,9 @@ fn panel(
     // Drawn first, so that prediction and truth stay on top.
     let mut lines = Vec::new();
     if draws > 0 {
-        // One draw of each network is enough to see them apart.
-        let method = Method::MonteCarlo { draws: 1, seed: 1, layer_noise: false };
+        // One draw of each network is enough to see them apart; of a single one there are more.
+        let each = draws.div_ceil(model.members().len());
+        let method = Method::MonteCarlo { draws: each, seed: 1, layer_noise: false };
         let drawn = model.predict_by(grid.as_ref(), method).map_err(learning(title))?;
         for component in drawn.components().iter().take(draws) {
             lines.push(Line {

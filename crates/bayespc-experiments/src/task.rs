@@ -4,7 +4,7 @@ use bayespc::Real;
 use bayespc::base::linalg::cast;
 use bayespc::data::Standardiser;
 use bayespc::data::one_hot;
-use bayespc_data::{DataSource, Mnist, Split, load_mnist, load_uci, synthetic};
+use bayespc_data::{DataSource, ImageSet, LabelledImages, Split, load_images, load_uci, synthetic};
 use faer::{Mat, MatRef};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -25,7 +25,7 @@ pub enum Source {
     /// Two moons, made anew for every seed.
     Moons,
     /// Images with their own test set.
-    Mnist(Box<Mnist>),
+    Images(ImageSet, Box<LabelledImages>),
 }
 
 /// Standardised data of one split.
@@ -44,14 +44,14 @@ impl Source {
     /// Load a data set by name; `splitting` is for tables.
     pub fn load(name: &str, splitting: Splitting, source: &DataSource) -> Result<Self> {
         let mut silent = |_, _| {};
-        Ok(match name {
-            "two_moons" => Self::Moons,
-            "mnist" => Self::Mnist(Box::new(load_mnist(source, &mut silent)?)),
-            _ => {
-                let data = load_uci(name, source, &mut silent)?;
-                Self::Table(data.features, data.targets, splitting)
-            }
-        })
+        if let Some(set) = ImageSet::named(name) {
+            return Ok(Self::Images(set, Box::new(load_images(set, source, &mut silent)?)));
+        }
+        if name == "two_moons" {
+            return Ok(Self::Moons);
+        }
+        let data = load_uci(name, source, &mut silent)?;
+        Ok(Self::Table(data.features, data.targets, splitting))
     }
 
     /// Split number `split`; synthetic tasks are drawn with `seed`. `rows` limits the training images.
@@ -87,21 +87,21 @@ impl Source {
                     target_scale: 1.0,
                 })
             }
-            Self::Mnist(mnist) => {
-                let count = rows.unwrap_or(usize::MAX).min(mnist.train_labels.len());
+            Self::Images(set, images) => {
+                let count = rows.unwrap_or(usize::MAX).min(images.train_labels.len());
                 let labels = |labels: &[u8]| labels.iter().map(|&l| usize::from(l)).collect::<Vec<_>>();
                 let (count, test_images, test) = if validate {
                     let held_out = count / 6;
-                    let (rest, labelled) = mnist.train_labels[..count].split_at(count - held_out);
-                    (rest.len(), mnist.train_images.subcols(rest.len(), held_out), labels(labelled))
+                    let (rest, labelled) = images.train_labels[..count].split_at(count - held_out);
+                    (rest.len(), images.train_images.subcols(rest.len(), held_out), labels(labelled))
                 } else {
-                    (count, mnist.test_images.as_ref(), labels(&mnist.test_labels))
+                    (count, images.test_images.as_ref(), labels(&images.test_labels))
                 };
-                let train = labels(&mnist.train_labels[..count]);
-                let codes = |labels: &[usize]| one_hot(labels, 10).map_err(learning("mnist"));
+                let train = labels(&images.train_labels[..count]);
+                let codes = |labels: &[usize]| one_hot(labels, 10).map_err(learning(set.name()));
                 Ok(Task {
-                    train: (normalised(mnist.train_images.subcols(0, count)), codes(&train)?),
-                    test: (normalised(test_images), codes(&test)?),
+                    train: (normalised(*set, images.train_images.subcols(0, count)), codes(&train)?),
+                    test: (normalised(*set, test_images), codes(&test)?),
                     labels: Some(test),
                     target_scale: 1.0,
                 })
@@ -110,11 +110,22 @@ impl Source {
     }
 }
 
-/// Pixels with mean 0 and variance 1 over the whole training set (its published moments).
-fn normalised<T: Real>(images: MatRef<'_, f32>) -> Mat<T> {
-    Mat::from_fn(images.nrows(), images.ncols(), |i, j| {
-        T::lit((f64::from(images[(i, j)]) - 0.130_660) / 0.308_108)
-    })
+impl Source {
+    /// Test images of another kind in the units of these; none if one of the two is no set of images.
+    pub fn as_seen_here<T: Real>(&self, others: &Self) -> Option<Mat<T>> {
+        match (self, others) {
+            (Self::Images(own, _), Self::Images(_, images)) => {
+                Some(normalised(*own, images.test_images.as_ref()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Pixels with mean 0 and variance 1 over the whole training set of `set`.
+fn normalised<T: Real>(set: ImageSet, images: MatRef<'_, f32>) -> Mat<T> {
+    let (mean, std) = set.pixel_moments();
+    Mat::from_fn(images.nrows(), images.ncols(), |i, j| T::lit((f64::from(images[(i, j)]) - mean) / std))
 }
 
 fn regression<T: Real>(

@@ -1,9 +1,9 @@
-//! Synthetic tasks and the UCI benchmark as arrays.
+//! Synthetic tasks, the UCI benchmark and images as arrays.
 
 use std::path::PathBuf;
 
-use bayespc_data::{DataSource, catalogue, load_uci, synthetic};
-use numpy::{IntoPyArray, PyArray1};
+use bayespc_data::{DataSource, ImageSet, catalogue, load_images, load_uci, synthetic};
+use numpy::{IntoPyArray, PyArray1, PyArray2};
 use pyo3::prelude::*;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -57,15 +57,52 @@ pub fn uci(
     folder: Option<PathBuf>,
     download: bool,
 ) -> PyResult<(Matrix, Matrix, Vec<String>, String)> {
-    let mut source = DataSource::from_env();
-    source.folder = folder.or(source.folder);
-    source.download = download;
+    let source = source(folder, download);
     let table = run(py, || load_uci(name, &source, &mut |_, _| {}))?.map_err(refused)?;
     Ok((
         rows(py, table.features.as_ref())?,
         rows(py, table.targets.as_ref())?,
         table.feature_names,
         table.target_name,
+    ))
+}
+
+/// Where to look for data sets.
+fn source(folder: Option<PathBuf>, download: bool) -> DataSource {
+    let own = DataSource::from_env();
+    DataSource { folder: folder.or(own.folder), download, ..own }
+}
+
+type Pixels = Py<PyArray2<f32>>;
+
+/// Names of the sets of images.
+#[pyfunction]
+pub fn image_names() -> Vec<&'static str> {
+    ImageSet::ALL.map(ImageSet::name).to_vec()
+}
+
+/// Images and classes to learn from and to test on, and the names of the classes.
+#[pyfunction]
+#[pyo3(signature = (name, folder=None, download=true))]
+pub fn images(
+    py: Python<'_>,
+    name: &str,
+    folder: Option<PathBuf>,
+    download: bool,
+) -> PyResult<(Pixels, Integers, Pixels, Integers, Vec<&'static str>)> {
+    let known = || format!("name = '{name}' is not one of {}", image_names().join(", "));
+    let set = ImageSet::named(name).ok_or_else(|| refused(known()))?;
+    let source = source(folder, download);
+    let images = run(py, || load_images(set, &source, &mut |_, _| {}))?.map_err(refused)?;
+    let labels = |labels: &[u8]| -> Integers {
+        labels.iter().map(|&label| i64::from(label)).collect::<Vec<_>>().into_pyarray(py).unbind()
+    };
+    Ok((
+        rows(py, images.train_images.as_ref())?,
+        labels(&images.train_labels),
+        rows(py, images.test_images.as_ref())?,
+        labels(&images.test_labels),
+        set.classes().to_vec(),
     ))
 }
 

@@ -19,6 +19,7 @@ mod predictive;
 mod progress;
 mod rounds;
 mod tables;
+mod trained;
 
 use pyo3::prelude::*;
 
@@ -28,7 +29,9 @@ mod _core {
     #[pymodule_export]
     use super::dask::{fit_step, rounds_statistics_of_thin, rounds_thin};
     #[pymodule_export]
-    use super::datasets::{aleatoric, epistemic, standard_splits, two_moons, uci, uci_names};
+    use super::datasets::{
+        aleatoric, epistemic, image_names, images, standard_splits, two_moons, uci, uci_names,
+    };
     #[pymodule_export]
     use super::distributions::{MatrixNormalWishart, SufficientStats, stats_from_bytes};
     #[pymodule_export]
@@ -47,4 +50,6 @@ mod _core {
     };
     #[pymodule_export]
     use super::tables::{Encoding, Table, columns_table};
+    #[pymodule_export]
+    use super::trained::{layers_of_file, layers_of_tensors};
 }

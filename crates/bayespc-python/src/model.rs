@@ -12,7 +12,7 @@ use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::arrays::{InputArray, columns, inputs, raised, refused, rows, values, vector};
+use crate::arrays::{InputArray, columns, inputs, matrix, raised, refused, rows, values, vector};
 use crate::network::Network;
 use crate::pool::run;
 use crate::predictive::Predictive;
@@ -150,6 +150,26 @@ impl Model {
             None => Inner::fit_watched(&samples, &settings, observer),
         })?;
         Ok(Self { inner: result.map_err(raised)? })
+    }
+
+    /// A model around weights that were trained elsewhere, bias in the last column of each.
+    #[staticmethod]
+    fn from_weights(
+        py: Python<'_>,
+        layers: Vec<PyReadonlyArray2<'_, f64>>,
+        x: InputArray<'_>,
+        y: TargetArray<'_>,
+        classes: usize,
+        weights: Option<PyReadonlyArray1<'_, f64>>,
+        settings: &str,
+    ) -> PyResult<Self> {
+        let settings: ModelSettings = parse("settings", settings)?;
+        let layers: Vec<_> = layers.iter().map(matrix).collect();
+        let labels = labels(&y)?;
+        let weights = weights.as_ref().map(values).transpose()?;
+        let samples = samples(inputs(&x)?, targets(&y, &labels, classes)?, weights)?;
+        let inner = run(py, || Inner::from_weights(&layers, &samples, &settings))?;
+        Ok(Self { inner: inner.map_err(raised)? })
     }
 
     /// A model for a stream, scaled by its first data, that has learned nothing yet.
@@ -346,6 +366,12 @@ impl Model {
     #[getter]
     fn n_members(&self) -> usize {
         self.inner.members().len()
+    }
+
+    /// Batches that each member has learned from.
+    #[getter]
+    fn steps(&self) -> Vec<u64> {
+        self.inner.members().iter().map(|member| member.steps).collect()
     }
 
     #[getter]

@@ -2,16 +2,16 @@
 //!
 //! Inputs and targets are standardised, or on any scale the user likes: nothing here rescales them.
 
-use bayespc::data::Dataset;
+use bayespc::data::{Dataset, Standardiser};
 use bayespc::distributions::MatrixNormalWishart as InnerPosterior;
 use bayespc::inference::{
-    Clamp, Feedback, FeedbackSettings, Parameters, RelaxationSettings, Relaxer, generate, impute,
+    Clamp, Feedback, FeedbackSettings, Parameters, RelaxationSettings, Relaxer, Stop, generate, impute,
 };
 use bayespc::learners::{Bpc, Learner, Rule, Step};
-use bayespc::model::{Member, ModelSettings};
+use bayespc::model::{Member, Model as InnerModel, ModelSettings};
 use bayespc::network::{Activities, Network as Inner, NetworkSettings};
 use bayespc::prediction::{Method, predict};
-use bayespc::{Error, Result, training};
+use bayespc::{Error, Result, Task, training};
 use faer::Mat;
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -20,7 +20,7 @@ use rand::rngs::ChaCha8Rng;
 
 use crate::arrays::{Matrix, Vector, array, columns, raised, refused, rows, values, vector};
 use crate::distributions::MatrixNormalWishart;
-use crate::model::{json, parse};
+use crate::model::{Model, json, parse};
 use crate::pool::run;
 use crate::predictive::Predictive;
 
@@ -104,6 +104,23 @@ impl Network {
         Self { learner: self.learner.clone() }
     }
 
+    /// A model of this network after `steps` batches, for `classes` classes or 0. Offset and scale say how inputs and
+    /// targets became what it was trained on.
+    fn to_model(
+        &self,
+        py: Python<'_>,
+        steps: u64,
+        classes: usize,
+        input: (Vec<f64>, Vec<f64>),
+        target: (Vec<f64>, Vec<f64>),
+    ) -> PyResult<Model> {
+        let task = if classes > 0 { Task::Classification { classes } } else { Task::Regression };
+        let scaling = |(offset, scale): (Vec<f64>, Vec<f64>)| Standardiser { offset, scale };
+        let scaling = (scaling(input), scaling(target));
+        let inner = run(py, || InnerModel::of_network(&self.learner, steps, task, scaling))?;
+        Ok(Model { inner: inner.map_err(raised)? })
+    }
+
     #[getter]
     fn settings(&self) -> PyResult<String> {
         json(self.network().settings())
@@ -151,7 +168,7 @@ impl Network {
     }
 
     /// Relax the hidden activities with both ends clamped (NaN is free). Returns z_0 … z_L at rest, the energy
-    /// after the forward pass and after every step, and the energy of each layer at rest.
+    /// after the forward pass and after every step, the energy of each layer at rest, and why it stopped.
     #[pyo3(signature = (x, y, settings=None))]
     fn relax(
         &self,
@@ -159,7 +176,7 @@ impl Network {
         x: PyReadonlyArray2<'_, f64>,
         y: PyReadonlyArray2<'_, f64>,
         settings: Option<&str>,
-    ) -> PyResult<(Vec<Matrix>, Vector, Vector)> {
+    ) -> PyResult<(Vec<Matrix>, Vector, Vector, &'static str)> {
         let (input, target) = (columns(&x)?, columns(&y)?);
         let settings = settings.map_or_else(|| Ok(self.relaxation()), |text| parse("settings", text))?;
         let network = self.network();
@@ -168,14 +185,19 @@ impl Network {
             let clamp = Clamp::missing(input, target, network.settings().input_var)?;
             let relaxer = Relaxer::new(network, &settings, clamp.free_input.is_some())?;
             let mut activities = relaxer.start(input, target, &clamp);
-            let energy = relaxer.relax(&mut activities, &clamp).energy;
+            let report = relaxer.relax(&mut activities, &clamp);
             let layers = relaxer.layer_energies(&activities);
-            Ok((activities, energy, layers))
+            Ok((activities, report, layers))
         })?;
-        let (activities, energy, layers) = relaxed.map_err(raised)?;
+        let (activities, report, layers) = relaxed.map_err(raised)?;
+        let stop = match report.stop {
+            Stop::MaxSteps => "max_steps",
+            Stop::Converged => "converged",
+            Stop::Diverged => "diverged",
+        };
         let mut at_rest = vec![rows(py, activities.pre[0].subrows(0, input.nrows()))?];
         at_rest.extend(arrays(py, &activities.post)?);
-        Ok((at_rest, vector(py, energy), vector(py, layers)))
+        Ok((at_rest, vector(py, report.energy), vector(py, layers), stop))
     }
 
     /// z_1 … z_L as the feedback rule infers them: hidden targets ẑ + ε, and the head's working targets.

@@ -121,6 +121,9 @@ pub enum Error {
     /// A model file cannot be read.
     #[error("model file: {0}")]
     ModelFile(#[from] ModelFileError),
+    /// Tensors are not the weights of a plain feed-forward network.
+    #[error("weights: {0}")]
+    Weights(#[from] WeightsError),
     /// Parts of a table do not make up a pass over it.
     #[error("{0}")]
     Rounds(#[from] RoundsError),
@@ -178,6 +181,70 @@ pub enum RoundsError {
     Malformed {
         /// What is wrong.
         what: String,
+    },
+}
+
+/// What can be wrong with the weights of a network that was trained elsewhere.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WeightsError {
+    /// Not a safetensors file, or cut short.
+    #[error("not a whole safetensors file ({0})")]
+    Format(#[from] safetensors::SafeTensorError),
+    /// A type of numbers that is not read.
+    #[error("tensor `{name}` holds {found}: save it as F32 or F64")]
+    Type {
+        /// Which tensor.
+        name: String,
+        /// Its type.
+        found: String,
+    },
+    /// A tensor that a plain feed-forward network does not have.
+    #[error(
+        "tensor `{name}` of shape {shape:?} is no weight (two axes) or bias (one axis) of a plain \
+         feed-forward network: names end in .weight or .bias"
+    )]
+    Unknown {
+        /// Which tensor.
+        name: String,
+        /// Its shape.
+        shape: Vec<usize>,
+    },
+    /// A bias without weights, or of another length.
+    #[error("bias `{name}` has {found} numbers, its weights have {expected} rows")]
+    Bias {
+        /// Which tensor.
+        name: String,
+        /// How long it is.
+        found: usize,
+        /// How long it should be; 0 if there are no weights of that name.
+        expected: usize,
+    },
+    /// Layers whose order the names do not tell.
+    #[error("the order of `{first}` and `{second}` cannot be told: names must hold the number of the layer")]
+    Order {
+        /// A layer.
+        first: String,
+        /// Another.
+        second: String,
+    },
+    /// A layer that does not fit on the one before it.
+    #[error("layer `{name}` has {found} inputs, the layer before it has {expected} outputs")]
+    Chain {
+        /// Which layer.
+        name: String,
+        /// Columns of its weights.
+        found: usize,
+        /// Rows of the weights before it.
+        expected: usize,
+    },
+    /// A number that is NaN or infinite.
+    #[error("tensor `{name}` holds {value}")]
+    NotFinite {
+        /// Which tensor.
+        name: String,
+        /// The culprit.
+        value: f64,
     },
 }
 

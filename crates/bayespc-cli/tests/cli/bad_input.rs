@@ -174,4 +174,5 @@ fn images_have_one_target_and_all_their_pixels() {
     sandbox.fails("fit mnist --target pixel_3", 2, &["`label`"]);
     sandbox.fails("evaluate mnist --task regression", 2, &["`label`"]);
     sandbox.fails("fit mnist --ignore pixel_3", 2, &["--ignore"]);
+    sandbox.fails("fit fashion-mnist --target pixel_3", 2, &["fashion-mnist", "`label`"]);
 }

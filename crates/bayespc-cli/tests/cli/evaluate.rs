@@ -101,7 +101,7 @@ fn people_get_a_table() {
 fn a_named_data_set_that_is_nowhere_says_what_to_do() {
     let sandbox = Sandbox::new();
     let text = sandbox.ok("data list");
-    for name in ["yacht", "concrete", "wine", "housing", "power", "energy", "mnist"] {
+    for name in ["yacht", "concrete", "wine", "housing", "power", "energy", "mnist", "fashion-mnist"] {
         assert!(text.contains(name), "no {name} in {text}");
     }
     let json: Value = serde_json::from_str(&sandbox.ok("data list --json")).unwrap();

@@ -131,7 +131,10 @@ impl Head for VarianceNode {
 
     fn density(&self, activity: ActivityPredictive) -> Result<Component> {
         let (d, n) = (activity.mean.nrows() / 2, activity.mean.ncols());
-        let variance = Mat::from_fn(d, n, |i, j| self.log_variance(activity.mean[(d + i, j)]).exp());
+        // Where hidden layers have noise of their own, it reaches the mean.
+        let variance = Mat::from_fn(d, n, |i, j| {
+            self.log_variance(activity.mean[(d + i, j)]).exp() + activity.hidden_noise.variance(i, j)
+        });
         Ok(Component {
             mean: activity.mean.subrows(0, d).to_owned(),
             aleatoric: Covariance::Diagonal(variance),

@@ -17,12 +17,23 @@ pub struct Clamp<T: Real> {
     pub free_output: Option<Mat<T>>,
     /// 1/σ_0².
     pub input_precision: T,
+    /// What the head says of every sample, where its weights carry the noise.
+    pub(crate) head: Option<HeadWeights<T>>,
+}
+
+/// Weights of the output's errors, sample by sample: its noise is that of the head and not of the layer.
+#[derive(Clone, Debug)]
+pub(crate) struct HeadWeights<T: Real> {
+    /// Of every row of the output activity, `d_L × n`.
+    pub rows: Mat<T>,
+    /// Of every block of rows, `n_blocks × n`.
+    pub blocks: Mat<T>,
 }
 
 impl<T: Real> Clamp<T> {
     /// Both ends clamped: supervised learning.
     pub fn supervised() -> Self {
-        Self { free_input: None, free_output: None, input_precision: T::one() }
+        Self { free_input: None, free_output: None, input_precision: T::one(), head: None }
     }
 
     /// NaN entries free, all others clamped; infinities are errors.
@@ -39,16 +50,18 @@ impl<T: Real> Clamp<T> {
             free_input: free_entries("input", input)?,
             free_output: free_entries("target", output)?,
             input_precision: T::lit(1.0 / input_var),
+            head: None,
         })
     }
 
-    /// The same for some of the samples.
+    /// The same for some of the samples. What a head says of them comes with their forward pass.
     pub(crate) fn columns(&self, start: usize, n: usize) -> Self {
         let part = |mask: &Option<Mat<T>>| mask.as_ref().map(|mask| mask.subcols(start, n).to_owned());
         Self {
             free_input: part(&self.free_input),
             free_output: part(&self.free_output),
             input_precision: self.input_precision,
+            head: None,
         }
     }
 }

@@ -9,11 +9,18 @@
 //! in directions the weights are unsure about. τ is its temperature (1 on paper). Where z_0 is free, its
 //! prior adds ½ z_0ᵀz_0/σ_0². A layer whose input is clamped may leave V out: its term is constant.
 //!
+//! A head whose weights carry the noise (a variance node, logits) clamps z_L to its working target t, and weighs errors
+//! sample by sample. Both are taken at the forward pass, where the slope of this energy is that of −log p(y | a):
+//!
+//! ```text
+//! E_L = ½ Σ_i w_i ε_i² + ½ τ Σ_b w_b d_b φᵀ V_b φ            rows i and blocks b of the output
+//! ```
+//!
 //! In code activities count from 0 and layers too: z_k is predicted by layer k−1 and predicts through layer k.
 
 use faer::{Accum, Mat, MatRef};
 
-use super::clamp::Clamp;
+use super::clamp::{Clamp, HeadWeights};
 use crate::base::linalg::{cast, product_into, scaled_identity};
 use crate::network::{Activation, Activities};
 use crate::real::Real;
@@ -55,6 +62,8 @@ pub(crate) struct LayerTerms<T: Real> {
     pub precision: Precision<T>,
     /// V, if its term plays a part.
     pub col_cov: Option<Mat<T>>,
+    /// V and d of every block of an output layer whose samples the head weighs, if they play a part.
+    pub blocks: Vec<(Mat<T>, usize)>,
 }
 
 /// The energy as a function of the activities.
@@ -90,7 +99,7 @@ impl<T: Real> Energy<'_, T> {
     ) -> Vec<f64> {
         let mut columns = vec![0.0; z.capacity()];
         for l in layers {
-            self.add_layer(z, l, &mut columns);
+            self.add_layer(z, clamp, l, &mut columns);
         }
         if let Some(free) = &clamp.free_input {
             let half = 0.5 * clamp.input_precision.as_f64();
@@ -104,15 +113,31 @@ impl<T: Real> Energy<'_, T> {
         columns
     }
 
+    /// What the head says of the samples, if `l` is the layer it reads.
+    fn head_of<'c>(&self, l: usize, clamp: &'c Clamp<T>) -> Option<&'c HeadWeights<T>> {
+        clamp.head.as_ref().filter(|_| l + 1 == self.n_layers())
+    }
+
     /// Energy of all samples.
     pub fn total(&self, z: &Activities<T>, clamp: &Clamp<T>) -> f64 {
         self.of_samples(z, clamp, 0..self.n_layers()).iter().sum()
     }
 
     /// Add E_l of every sample.
-    pub fn add_layer(&self, z: &Activities<T>, l: usize, columns: &mut [f64]) {
+    pub fn add_layer(&self, z: &Activities<T>, clamp: &Clamp<T>, l: usize, columns: &mut [f64]) {
         let (pre, post, terms) = (&z.pre[l], &z.post[l], &self.terms[l]);
         let error = post - self.means[l] * pre;
+        if let Some(head) = self.head_of(l, clamp) {
+            add_quadratic(&error, &times(&head.rows, &error), 0.5, columns);
+            for (b, (col_cov, rows)) in terms.blocks.iter().enumerate() {
+                let mut samples = vec![0.0; columns.len()];
+                add_quadratic(pre, &(col_cov * pre), 0.5 * self.temperature * *rows as f64, &mut samples);
+                for (j, (column, own)) in columns.iter_mut().zip(samples).enumerate() {
+                    *column += head.blocks[(b, j)].as_f64() * own;
+                }
+            }
+            return;
+        }
         let mut room = Mat::zeros(post.nrows(), post.ncols());
         let (weighted, p) = terms.precision.weigh(&error, &mut room);
         add_quadratic(&error, weighted, 0.5 * p.as_f64(), columns);
@@ -120,6 +145,11 @@ impl<T: Real> Energy<'_, T> {
             add_quadratic(pre, &(col_cov * pre), 0.5 * self.temperature * post.nrows() as f64, columns);
         }
     }
+}
+
+/// Entry by entry.
+fn times<T: Real>(a: &Mat<T>, b: &Mat<T>) -> Mat<T> {
+    Mat::from_fn(b.nrows(), b.ncols(), |i, j| a[(i, j)] * b[(i, j)])
 }
 
 fn add_quadratic<T: Real>(x: &Mat<T>, ax: &Mat<T>, factor: f64, columns: &mut [f64]) {
@@ -236,7 +266,9 @@ impl<T: Real> Gradients<T> {
         let gradient = &mut self.slopes[k];
         if k < top {
             let terms = &energy.terms[k];
-            let (error, p) = weighed(terms, &self.errors[k], &mut self.weighted[k], &mut self.unweighed[k]);
+            let head = energy.head_of(k, clamp);
+            let (weighted, unweighed) = (&mut self.weighted[k], &mut self.unweighed[k]);
+            let (error, p) = weighed(terms, head, &self.errors[k], weighted, unweighed);
             let d = gradient.nrows();
             let upstream = &mut self.upstream[k];
             let back = energy.means[k].subcols(0, d).transpose();
@@ -246,6 +278,17 @@ impl<T: Real> Gradients<T> {
                 let (col_cov, pre) = (col_cov.subrows(0, d), z.pre[k].as_ref());
                 product_into(upstream.as_mut(), Accum::Add, col_cov, pre, factor);
             }
+            if let Some(head) = head {
+                for (b, (col_cov, rows)) in terms.blocks.iter().enumerate() {
+                    let factor = T::lit(energy.temperature * *rows as f64);
+                    let pull = col_cov.subrows(0, d) * &z.pre[k];
+                    for j in 0..pull.ncols() {
+                        let weight = factor * head.blocks[(b, j)];
+                        let to = upstream.col_as_slice_mut(j).iter_mut().zip(pull.col_as_slice(j));
+                        to.for_each(|(to, from)| *to += weight * *from);
+                    }
+                }
+            }
         }
         if k == 0 {
             let pre = z.pre[0].subrows(0, gradient.nrows());
@@ -254,7 +297,8 @@ impl<T: Real> Gradients<T> {
         } else {
             let below = k - 1;
             let (weighted, unweighed) = (&mut self.weighted[below], &mut self.unweighed[below]);
-            let (own, p) = weighed(&energy.terms[below], &self.errors[below], weighted, unweighed);
+            let head = energy.head_of(below, clamp);
+            let (own, p) = weighed(&energy.terms[below], head, &self.errors[below], weighted, unweighed);
             if k < top {
                 energy.activation.derivative_into(z.post[below].as_ref(), gradient.as_mut());
                 for j in 0..gradient.ncols() {
@@ -282,10 +326,18 @@ impl<T: Real> Gradients<T> {
 /// ⟨Σ⁻¹⟩ ε as a matrix and a factor, multiplied out once for each error.
 fn weighed<'a, T: Real>(
     terms: &LayerTerms<T>,
+    head: Option<&HeadWeights<T>>,
     error: &'a Mat<T>,
     weighted: &'a mut Mat<T>,
     unweighed: &mut bool,
 ) -> (&'a Mat<T>, T) {
+    if let Some(head) = head {
+        if std::mem::replace(unweighed, false) {
+            faer::zip!(&mut *weighted, error, &head.rows)
+                .for_each(|faer::unzip!(to, error, weight)| *to = *weight * *error);
+        }
+        return (weighted, T::one());
+    }
     match terms.precision {
         Precision::Full(_) if !std::mem::replace(unweighed, false) => (weighted, T::one()),
         _ => terms.precision.weigh(error, weighted),

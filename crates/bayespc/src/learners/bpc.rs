@@ -60,8 +60,8 @@ impl<T: Real> Bpc<T> {
     /// Train `network` by `rule`.
     pub fn new(mut network: Network<T>, rule: Rule) -> Result<Self> {
         rule.validate()?;
-        if matches!(rule, Rule::Relaxation(_)) {
-            network.settings().head.require_gaussian("rule = relaxation")?;
+        if let Rule::Relaxation(settings) = &rule {
+            settings.check_head(&network.settings().head)?;
             network.set_hidden_noise(true);
         }
         Ok(Self {
@@ -233,6 +233,9 @@ impl<T: Real> Bpc<T> {
         step: &Step,
         settings: &RelaxationSettings,
     ) -> Result<f64> {
+        if batch.has_missing() {
+            self.network.settings().head.require_gaussian("missing values")?;
+        }
         self.natural_gradient.settle(&mut self.network)?;
         self.relaxed.forget();
         let layers = RelaxingLayers::new(&self.network, settings, batch.has_missing())?;
@@ -242,7 +245,7 @@ impl<T: Real> Bpc<T> {
         } else {
             Clamp::supervised()
         };
-        let relaxation = layers.relaxation(self.network.means(), activation, settings);
+        let relaxation = layers.relaxation(self.network.means(), activation, settings).read_by(&self.network);
         let ones = Mat::from_fn(1, CHUNK, |_, _| 1.0);
         let mut square = 0.0;
         self.hebbian.clear();
@@ -254,7 +257,9 @@ impl<T: Real> Bpc<T> {
             |chunk, first, n| chunk.infer(&relaxation, batch, &clamp, first, n),
             |chunk| {
                 let (activities, weights) = (chunk.activities(), chunk.sample_weights());
-                self.hebbian.accumulate(activities, ones.subcols(0, activities.capacity()), weights);
+                let ones = ones.subcols(0, activities.capacity());
+                let of_head = chunk.response().map_or(ones, |response| response.weights.as_ref());
+                self.hebbian.accumulate(activities, of_head, weights);
                 square += chunk.squared_errors().iter().sum::<f64>();
             },
         );
@@ -307,7 +312,10 @@ impl<T: Real> Learner<T> for Bpc<T> {
                 self.natural_gradient.settle(&mut self.network)?;
                 learning::finalise(&mut self.network, data, first_is_known)
             }
-            Rule::Relaxation(_) => self.natural_gradient.settle(&mut self.network),
+            Rule::Relaxation(_) => {
+                self.natural_gradient.settle(&mut self.network)?;
+                learning::pin_output_noise(&mut self.network)
+            }
         }
     }
 
@@ -330,5 +338,68 @@ impl<T: Real> Learner<T> for Bpc<T> {
 
     fn predict(&self, input: MatRef<'_, T>, method: Method) -> Result<Predictive> {
         prediction::predict(&*self.in_data_coordinates()?, input, method)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt;
+    use rand_distr::{Distribution, StandardNormal};
+
+    use super::*;
+    use crate::base::random::stream;
+    use crate::heads::{HeadSettings, VarianceNode};
+    use crate::training::{self, Silent, TrainingSettings};
+
+    /// Noise that is nine times as large on the right as on the left.
+    fn fan(n: usize) -> (Mat<f64>, Mat<f64>) {
+        let mut rng = stream(4, 0);
+        let x = Mat::from_fn(1, n, |_, _| rng.random_range(-1.5..1.5_f64));
+        let y = Mat::from_fn(1, n, |_, j| {
+            let noise: f64 = StandardNormal.sample(&mut rng);
+            x[(0, j)] + (0.5 + 0.4 * x[(0, j)] / 1.5) * noise
+        });
+        (x, y)
+    }
+
+    fn network() -> Network<f64> {
+        let settings = NetworkSettings {
+            hidden_layer_sizes: vec![20],
+            head: HeadSettings::VarianceNode(VarianceNode::default()),
+            ..NetworkSettings::default()
+        };
+        Network::new(&settings, 1, 1, &mut training::init_rng(0)).unwrap()
+    }
+
+    #[test]
+    fn relaxation_learns_noise_that_depends_on_the_input_in_full_and_in_small_batches() {
+        let (x, y) = fan(600);
+        let data = Dataset::new(x.as_ref(), y.as_ref()).unwrap();
+        let small =
+            RelaxationSettings { refresh_every: 5, scale_batches: true, ..RelaxationSettings::paper() };
+        for (rule, batch_size) in [(RelaxationSettings::paper(), None), (small, Some(100))] {
+            let mut learner = Bpc::new(network(), Rule::Relaxation(rule)).unwrap();
+            let settings = TrainingSettings { epochs: 30, batch_size, ..TrainingSettings::default() };
+            training::fit(&mut learner, &data, &settings, &mut Silent).unwrap();
+            let ends = Mat::from_fn(1, 2, |_, j| [-1.2, 1.2][j]);
+            let noise = learner.predict(ends.as_ref(), Method::Linearised).unwrap().aleatoric_variance();
+            // 0.18² and 0.82²: a ratio of 21. The tails of the predictive are in both.
+            let ratio = noise[(0, 1)] / noise[(0, 0)];
+            assert!((5.0..60.0).contains(&ratio), "{batch_size:?}: {noise:?}");
+            assert!((noise[(0, 1)] / 0.67).ln().abs() < 0.7, "{batch_size:?}: {noise:?}");
+        }
+    }
+
+    #[test]
+    fn what_relaxation_cannot_do_under_a_head_it_says() {
+        let tied = Bpc::new(network(), Rule::Relaxation(RelaxationSettings::tied()));
+        assert!(matches!(tied, Err(Error::Conflict { first: "rule.hidden_precision = tied", .. })));
+        let mut learner = Bpc::new(network(), Rule::Relaxation(RelaxationSettings::paper())).unwrap();
+        let (x, mut y) = fan(20);
+        y[(0, 3)] = f64::NAN;
+        let data = Dataset::with_missing(x.as_ref(), y.as_ref()).unwrap();
+        let step = Step { index: 1, total: None, n_total: 20.0, full_batch: true };
+        let missing = learner.learn(&data, &step, &mut stream(0, 0));
+        assert!(matches!(missing, Err(Error::Conflict { first: "missing values", .. })));
     }
 }

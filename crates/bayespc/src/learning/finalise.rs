@@ -9,6 +9,16 @@
 //!
 //! Λ is the curvature of the head's log-likelihood (⟨Σ_L⁻¹⟩ for the Gaussian head). Then Σ_l ⊗ V_l is the
 //! Kronecker-factored Laplace posterior of the network. The ridge bounds directions without feedback.
+//!
+//! Around weights that were trained elsewhere the output layer keeps its mean too:
+//!
+//! ```text
+//! output layer    M kept,  Ψ⁻¹ = Ψ⁰⁻¹ + Σ w (t − Mφ̂)(t − Mφ̂)ᵀ ,   ν = ν⁰ + N
+//! ```
+//!
+//! A conjugate update would add M V⁰⁻¹ Mᵀ to Ψ⁻¹: large weights speak for large noise under a prior relative to it. Weights
+//! from elsewhere were not made under that prior, and their size says nothing of the noise. Under a prior without bounds
+//! both agree.
 
 use std::ops::Range;
 
@@ -19,7 +29,9 @@ use super::hebbian::Hebbian;
 use super::packed::{Packer, Unpacker};
 use super::relevance::relevance;
 use crate::base::check;
-use crate::base::linalg::{Cholesky, cast, mirror_lower, scaled_identity, symmetric_product_into, trace};
+use crate::base::linalg::{
+    Cholesky, cast, mirror_lower, scaled_identity, symmetric_product_into, symmetrised, trace,
+};
 use crate::base::parallel::{PASS, over_spans, pieces};
 use crate::data::Dataset;
 use crate::distributions::{NaturalParams, SufficientStats};
@@ -35,13 +47,36 @@ pub fn finalise<T: Real>(
     data: &Dataset<'_, T>,
     first_is_known: bool,
 ) -> Result<()> {
+    settle_on(network, data, first_is_known, TopMean::Conjugate)
+}
+
+/// The same around weights that were trained elsewhere: every layer keeps its mean.
+pub fn settle_around<T: Real>(network: &mut Network<T>, data: &Dataset<'_, T>) -> Result<()> {
+    settle_on(network, data, false, TopMean::Kept)
+}
+
+/// What becomes of the mean of an output layer that learns its noise.
+#[derive(Clone, Copy)]
+enum TopMean {
+    /// That of its conjugate update.
+    Conjugate,
+    /// It stays as it is.
+    Kept,
+}
+
+fn settle_on<T: Real>(
+    network: &mut Network<T>,
+    data: &Dataset<'_, T>,
+    first_is_known: bool,
+    top: TopMean,
+) -> Result<()> {
     let parts = over_spans(data.len(), |span| WeightSums::over(network, data, span, first_is_known));
     let sums = parts.into_iter().reduce(|mut sum, part| {
         sum.add(&part);
         sum
     });
     if let Some(sums) = sums {
-        settle_weights(network, &sums, first_is_known)?;
+        settle_weights(network, &sums, first_is_known, top)?;
     }
     let curvature = hidden_curvature(network, data)?;
     settle_metric(network, curvature)
@@ -55,8 +90,7 @@ pub fn settle_stream<T: Real>(
     earlier: &[Mat<f64>],
     share: f64,
 ) -> Result<()> {
-    let specs = network.output().specs().to_vec();
-    network.output_mut().update(|b, block| if specs[b].unit_noise { pin_noise(block) } else { Ok(()) })?;
+    pin_output_noise(network)?;
     let mut curvature = hidden_curvature(network, data)?;
     for (new, old) in curvature.iter_mut().zip(earlier) {
         faer::zip!(new, old).for_each(|faer::unzip!(new, old)| *new = (1.0 - share) * *old + share * *new);
@@ -93,6 +127,12 @@ pub(super) fn settle_metric<T: Real>(network: &mut Network<T>, curvature: Vec<Ma
     }
     network.set_hidden_noise(false);
     Ok(())
+}
+
+/// ⟨Σ⟩ = I in every block of the output layer whose sample weights carry the noise.
+pub(crate) fn pin_output_noise<T: Real>(network: &mut Network<T>) -> Result<()> {
+    let specs = network.output().specs().to_vec();
+    network.output_mut().update(|b, block| if specs[b].unit_noise { pin_noise(block) } else { Ok(()) })
 }
 
 /// ⟨Σ⟩ = Ψ⁻¹/(ν−d−1) = I, for blocks whose sample weights carry the noise.
@@ -183,7 +223,7 @@ impl WeightSums {
         sums.count = unpacker.number();
         sums.hidden.iter_mut().for_each(|sum| unpacker.lower(sum));
         sums.output.iter_mut().for_each(|stats| unpacker.statistics(stats));
-        settle_weights(network, &sums, false)
+        settle_weights(network, &sums, false, TopMean::Conjugate)
     }
 
     fn add(&mut self, other: &Self) {
@@ -205,7 +245,12 @@ pub(crate) fn add_lower<T: Real>(sum: &mut Mat<f64>, part: &Mat<T>) {
     }
 }
 
-fn settle_weights<T: Real>(network: &mut Network<T>, stats: &WeightSums, first_is_known: bool) -> Result<()> {
+fn settle_weights<T: Real>(
+    network: &mut Network<T>,
+    stats: &WeightSums,
+    first_is_known: bool,
+    top: TopMean,
+) -> Result<()> {
     let layers = network.hidden_mut().iter_mut().zip(&stats.hidden);
     for (layer, pre_pre) in layers.skip(usize::from(first_is_known)) {
         let natural = kept_mean(layer.prior(), layer.mean(), pre_pre, stats.count);
@@ -221,9 +266,11 @@ fn settle_weights<T: Real>(network: &mut Network<T>, stats: &WeightSums, first_i
         if specs[b].unit_noise {
             let natural = kept_mean(block.prior(), block.mean(), &stats.pre_pre, stats.count);
             block.set_natural(natural)?;
-            pin_noise(block)
-        } else {
-            block.blend(stats, 1.0, 1.0)
+            return pin_noise(block);
+        }
+        match top {
+            TopMean::Conjugate => block.blend(stats, 1.0, 1.0),
+            TopMean::Kept => block.set_natural(kept_mean_and_noise(block.prior(), block.mean(), stats)),
         }
     })
 }
@@ -236,6 +283,23 @@ fn kept_mean(prior: &NaturalParams, mean: MatRef<'_, f64>, pre_pre: &Mat<f64>, c
     natural.count += count;
     let inv_scale = natural.post_post.clone();
     set_inv_scale(&mut natural, mean, &inv_scale);
+    natural
+}
+
+/// η with the mean as it is and the noise that the errors around it have.
+fn kept_mean_and_noise(
+    prior: &NaturalParams,
+    mean: MatRef<'_, f64>,
+    stats: &SufficientStats,
+) -> NaturalParams {
+    let mut natural = kept_mean(prior, mean, &stats.pre_pre, stats.count);
+    let mut squares = stats.post_post.clone();
+    mirror_lower(squares.as_mut());
+    // Σ (t − Mφ)(t − Mφ)ᵀ, multiplied out.
+    let cross = &stats.post_pre * mean.transpose();
+    let predicted = mean * (&natural.pre_pre - &prior.pre_pre) * mean.transpose();
+    let inv_scale = &prior.post_post + squares - &cross - cross.transpose() + predicted;
+    set_inv_scale(&mut natural, mean, &symmetrised(inv_scale.as_ref()));
     natural
 }
 

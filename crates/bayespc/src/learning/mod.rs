@@ -12,8 +12,8 @@ mod schedule;
 
 pub use batch_statistics::BatchStatistics;
 pub(crate) use curvature::{CurvatureSums, curvature_root};
-pub(crate) use finalise::{WeightSums, add_lower};
-pub use finalise::{finalise, hidden_curvature_of, settle_stream};
+pub(crate) use finalise::{WeightSums, add_lower, pin_output_noise};
+pub use finalise::{finalise, hidden_curvature_of, settle_around, settle_stream};
 pub use free_energy::{FreeEnergy, free_energy};
 pub use hebbian::Hebbian;
 pub use natural_gradient::{Blend, ErrorChunk, NaturalGradient};

@@ -481,7 +481,7 @@ fn train_network<T: Real>(
     Ok(Some(Member::new(network, plan, feedback, report.steps, report)))
 }
 
-fn planned_steps(training: &TrainingSettings, n: usize) -> u64 {
+pub(super) fn planned_steps(training: &TrainingSettings, n: usize) -> u64 {
     let batch = training.batch_size.unwrap_or(n).clamp(1, n);
     (training.epochs * (n / batch)) as u64
 }

@@ -73,16 +73,19 @@ impl Model {
             reference: None,
             notes: BTreeMap::new(),
         };
-        if let Some(parts) = &parts {
-            let test = parts.test.view();
-            let predictive = model.predict(test.inputs())?;
-            let own = calibration::calibrate(settings.calibration, &predictive, &test)?;
-            let temperature = model.calibrated.temperature * own.temperature;
-            model.calibrated =
-                Calibrated { temperature, scores: own.scores, spread: model.calibrated.spread };
-        }
+        model.calibrate_on(parts.as_ref().map(|parts| parts.test.view()))?;
         model.reference = Some(Reference::of(&model, train.inputs())?);
         Ok(model)
+    }
+
+    /// Calibrate on what was held out, if anything was.
+    pub(super) fn calibrate_on(&mut self, held_out: Option<Samples<'_>>) -> Result<()> {
+        let Some(test) = held_out else { return Ok(()) };
+        let predictive = self.predict(test.inputs())?;
+        let own = calibration::calibrate(self.settings.calibration, &predictive, &test)?;
+        let temperature = self.calibrated.temperature * own.temperature;
+        self.calibrated = Calibrated { temperature, scores: own.scores, spread: self.calibrated.spread };
+        Ok(())
     }
 }
 

@@ -18,6 +18,7 @@ mod memory;
 #[expect(clippy::module_inception, reason = "the folder's main type")]
 mod model;
 mod observer;
+mod of_network;
 mod pictures;
 mod predict;
 pub mod reference;
@@ -28,6 +29,7 @@ pub mod selection;
 mod settings;
 mod spread;
 mod stream;
+pub mod trained;
 
 pub use calibration::Calibration;
 pub use elsewhere::{Networks, Step};

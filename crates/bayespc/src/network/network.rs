@@ -8,6 +8,7 @@ use super::output::OutputLayer;
 use super::point::PointNetwork;
 use super::posteriors::Posteriors;
 use super::settings::NetworkSettings;
+use crate::base::check;
 use crate::base::linalg::{Cholesky, cast};
 use crate::error::{Error, Result};
 use crate::real::Real;
@@ -23,6 +24,13 @@ pub struct Network<T: Real> {
     hidden_noise: bool,
 }
 
+/// Where the weights of a layer start, if nobody knows better.
+#[derive(Clone, Copy)]
+enum Start {
+    Random,
+    Zero,
+}
+
 impl<T: Real> Network<T> {
     /// A network that has seen no data.
     pub fn new(
@@ -30,6 +38,47 @@ impl<T: Real> Network<T> {
         d_input: usize,
         n_targets: usize,
         rng: &mut dyn Rng,
+    ) -> Result<Self> {
+        Self::assembled(settings, d_input, n_targets, &mut |rows, below, start| match start {
+            Start::Random => settings.init.weights(rows, below, rng),
+            Start::Zero => Mat::zeros(rows, below + 1),
+        })
+    }
+
+    /// A network that has seen no data, with these weights: W_1 … W_L, each with its bias in the last column. The last
+    /// one has a row for each row of the output activity.
+    pub fn with_weights(
+        settings: &NetworkSettings,
+        d_input: usize,
+        n_targets: usize,
+        weights: &[Mat<f64>],
+    ) -> Result<Self> {
+        let d_activity = settings.head.head().blocks(n_targets, &settings.prior).iter().map(|b| b.rows).sum();
+        let hidden = settings.hidden_layer_sizes.iter().copied();
+        let widths: Vec<usize> = std::iter::once(d_input).chain(hidden).chain([d_activity]).collect();
+        let (found, expected) = (weights.len(), widths.len() - 1);
+        if found != expected {
+            return Err(Error::Shape { what: "the network", axis: "layers", found, expected });
+        }
+        for (own, width) in weights.iter().zip(widths.windows(2)) {
+            check::check_shape("a layer's weights, with its bias,", own.as_ref(), width[1], width[0] + 1)?;
+        }
+        // The blocks of the last layer are its rows in order.
+        let (mut place, mut first) = (0, 0);
+        Self::assembled(settings, d_input, n_targets, &mut |rows, _, _| {
+            let part = weights[place].subrows(first, rows).to_owned();
+            (place, first) = if place + 1 < weights.len() { (place + 1, 0) } else { (place, first + rows) };
+            part
+        })
+    }
+
+    /// A network whose weights `mean` tells, layer by layer and block by block of the last, given the rows, the width
+    /// below and where training would start.
+    fn assembled(
+        settings: &NetworkSettings,
+        d_input: usize,
+        n_targets: usize,
+        mean: &mut dyn FnMut(usize, usize, Start) -> Mat<f64>,
     ) -> Result<Self> {
         settings.validate()?;
         if d_input == 0 {
@@ -45,19 +94,14 @@ impl<T: Real> Network<T> {
             let var = if l == 0 { prior.input_layer_var.unwrap_or(prior.var) } else { prior.var };
             let layer_prior =
                 LayerPrior { var, bias_var: None, inv_scale: 1.0 / prior.scale, extra_dof: prior.extra_dof };
-            let mean = settings.init.weights(width, d_below, rng);
-            hidden.push(Layer::new(&layer_prior, mean.as_ref())?);
+            hidden.push(Layer::new(&layer_prior, mean(width, d_below, Start::Random).as_ref())?);
             d_below = width;
         }
         let specs = settings.head.head().blocks(n_targets, prior);
         let mut blocks = Vec::with_capacity(specs.len());
         for spec in &specs {
-            let mean = if spec.random_start {
-                settings.init.weights(spec.rows, d_below, rng)
-            } else {
-                Mat::zeros(spec.rows, d_below + 1)
-            };
-            blocks.push(Layer::new(&spec.prior, mean.as_ref())?);
+            let start = if spec.random_start { Start::Random } else { Start::Zero };
+            blocks.push(Layer::new(&spec.prior, mean(spec.rows, d_below, start).as_ref())?);
         }
         let output = OutputLayer::from_blocks(blocks, specs);
         Ok(Self { settings: settings.clone(), d_input, n_targets, hidden, output, hidden_noise: false })

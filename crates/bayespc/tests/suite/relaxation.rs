@@ -358,17 +358,19 @@ fn heads_whose_target_is_not_the_activity_are_refused_by_name() {
         let (input, target) = (normal(3, 4, &mut rng(1)), normal(2, 4, &mut rng(2)));
         let paper = RelaxationSettings::paper();
         let errors = [
-            Bpc::new(network.clone(), Rule::Relaxation(paper.clone())).err(),
+            // There is no precision of the output to tie hidden layers to.
+            Bpc::new(network.clone(), Rule::Relaxation(RelaxationSettings::tied())).err(),
             Relaxer::new(&network, &paper, false).err(),
             impute(&network, input.as_ref(), target.as_ref(), 0.0).err(),
             generate(&network, 4, Parameters::Mean, &mut rng(3)).err(),
         ];
-        let callers = ["rule = relaxation", "relaxation", "impute", "generate"];
+        let callers = ["rule.hidden_precision = tied", "relaxation", "impute", "generate"];
         for (error, caller) in errors.into_iter().zip(callers) {
             let Some(Error::Conflict { first, second }) = error else { panic!("{caller}: {error:?}") };
             assert_eq!(first, caller);
             assert!(second.contains(name), "{second}");
         }
+        assert!(Bpc::new(network.clone(), Rule::Relaxation(paper)).is_ok());
         assert!(Bpc::new(network, Rule::default()).is_ok());
     }
 }

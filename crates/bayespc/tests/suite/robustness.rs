@@ -232,7 +232,7 @@ fn a_network_without_hidden_layers_is_a_bayesian_linear_model() {
 fn settings_that_do_not_go_together_are_refused() {
     let (x, y) = table(2, 20, 1.0);
     let mut settings = variance_node();
-    settings.rule = Rule::Relaxation(RelaxationSettings::paper());
+    settings.rule = Rule::Relaxation(RelaxationSettings::tied());
     assert!(matches!(fit(&x, &y, &settings), Err(Error::Conflict { .. })));
 }
 

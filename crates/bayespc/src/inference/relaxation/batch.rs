@@ -1,16 +1,17 @@
 //! Relaxation of training batches, in chunks of samples whose buffers are reused: activities and errors as the
 //! M-steps want them.
 
-use faer::Mat;
+use faer::{Mat, MatRef};
 
-use super::descent::{Descent, Task, start};
+use super::descent::{Descent, Task, clamp_copy, pass_forward};
 use super::layers::{Relaxation, RelaxingLayers};
 use super::settings::{Presynaptic, RelaxationSettings};
+use crate::base::linalg::cast;
 use crate::base::parallel::{CHUNK, for_each_if, splits_batch};
 use crate::data::Dataset;
 use crate::error::Result;
-use crate::heads::Response;
-use crate::inference::clamp::Clamp;
+use crate::heads::{Head, Response};
+use crate::inference::clamp::{Clamp, HeadWeights};
 use crate::learning::ErrorChunk;
 use crate::network::{Activities, Network};
 use crate::real::Real;
@@ -25,6 +26,8 @@ pub(crate) struct RelaxedChunk<T: Real> {
     at_rest: Activities<T>,
     descent: Descent<T>,
     weights: Option<Vec<f64>>,
+    /// What the head makes of the targets, where they are not clamped as they are.
+    response: Option<Response>,
     /// ‖y − ẑ_L‖² of every sample.
     squared_errors: Vec<f64>,
 }
@@ -39,6 +42,7 @@ impl<T: Real> RelaxedChunk<T> {
             at_rest: Activities::new(&widths, n),
             descent: Descent::new(relaxation, n),
             weights: None,
+            response: None,
             squared_errors: vec![0.0; n],
         }
     }
@@ -58,12 +62,23 @@ impl<T: Real> RelaxedChunk<T> {
         self.first = first;
         self.weights = batch.weights().map(|w| w[first..first + n].to_vec());
         let (input, target) = (batch.input().subcols(first, n), batch.target().subcols(first, n));
-        let clamp = clamp.columns(first, n);
+        let mut clamp = clamp.columns(first, n);
         let (forward, at_rest) = (&mut self.forward, &mut self.at_rest);
-        start(&relaxation.energy, input, target, &clamp, (forward, at_rest));
+        pass_forward(&relaxation.energy, input, &clamp, forward);
+        if let Some((head, rows)) = &relaxation.head {
+            let activity = forward.post[forward.post.len() - 1].as_ref();
+            let (response, weights) = respond(head.head(), rows, activity, target);
+            clamp.head = Some(weights);
+            clamp_copy(cast::<f64, T>(response.targets.as_ref()).as_ref(), &clamp, (forward, at_rest));
+            self.response = Some(response);
+        } else {
+            clamp_copy(target, &clamp, (forward, at_rest));
+        }
         let top = forward.post.len() - 1;
         for (j, sum) in self.squared_errors.iter_mut().enumerate() {
-            let pairs = at_rest.post[top].col_as_slice(j).iter().zip(forward.post[top].col_as_slice(j));
+            // The mean comes first in the activity of every head; a free entry is at its prediction.
+            let known = if relaxation.head.is_some() { target } else { at_rest.post[top].as_ref() };
+            let pairs = known.col(j).iter().zip(forward.post[top].col_as_slice(j));
             *sum = pairs.map(|(y, a)| (*y - *a).as_f64().powi(2)).sum();
         }
         let task = Task { relaxation, start: forward, predictions: &forward.post, clamp: &clamp };
@@ -99,10 +114,34 @@ impl<T: Real> RelaxedChunk<T> {
         &self.at_rest
     }
 
+    /// What the head makes of the targets, where they are not clamped as they are.
+    pub fn response(&self) -> Option<&Response> {
+        self.response.as_ref()
+    }
+
     /// ‖y − ẑ_L‖² of every sample, at the forward pass.
     pub fn squared_errors(&self) -> &[f64] {
         &self.squared_errors
     }
+}
+
+/// What a head makes of targets at these activities, and its weights row by row.
+fn respond<T: Real>(
+    head: &dyn Head,
+    rows: &[usize],
+    activity: MatRef<'_, T>,
+    target: MatRef<'_, T>,
+) -> (Response, HeadWeights<T>) {
+    let (d, n) = activity.shape();
+    let mut response = Response::zeros(d, rows.len(), n);
+    head.respond(cast::<T, f64>(activity).as_ref(), cast::<T, f64>(target).as_ref(), &mut response);
+    let block_of: Vec<usize> =
+        rows.iter().enumerate().flat_map(|(b, &rows)| std::iter::repeat_n(b, rows)).collect();
+    let weights = HeadWeights {
+        rows: Mat::from_fn(d, n, |i, j| T::lit(response.weights[(block_of[i], j)])),
+        blocks: cast(response.weights.as_ref()),
+    };
+    (response, weights)
 }
 
 impl<T: Real> ErrorChunk<T> for RelaxedChunk<T> {
@@ -142,6 +181,7 @@ impl<T: Real> RelaxedBatch<T> {
         let n = batch.len();
         self.layers.update(network, settings, false)?;
         let relaxation = self.layers.relaxation(network.means(), network.settings().activation, settings);
+        let relaxation = relaxation.read_by(network);
         self.chunks.resize_with(n.div_ceil(CHUNK), || RelaxedChunk::new(&relaxation, 0));
         for (c, chunk) in self.chunks.iter_mut().enumerate() {
             chunk.first = c * CHUNK;
@@ -152,15 +192,24 @@ impl<T: Real> RelaxedBatch<T> {
             chunk.infer(&relaxation, batch, &clamp, first, CHUNK.min(n - first));
             chunk.settle_errors(&relaxation);
         });
+        let (d, blocks) = (network.output().d_activity(), network.output().blocks().len());
         let response = match &mut self.response {
             Some(response) if response.targets.ncols() == n => response,
             other => {
-                let mut response = Response::zeros(network.n_targets(), 1, n);
+                let mut response = Response::zeros(d, blocks, n);
                 response.weights.fill(1.0);
                 other.insert(response)
             }
         };
-        faer::zip!(&mut response.targets, batch.target()).for_each(|faer::unzip!(t, y)| *t = y.as_f64());
+        if relaxation.head.is_none() {
+            faer::zip!(&mut response.targets, batch.target()).for_each(|faer::unzip!(t, y)| *t = y.as_f64());
+        }
+        for chunk in &self.chunks {
+            let Some(own) = chunk.response() else { continue };
+            let (first, n) = (chunk.first, own.targets.ncols());
+            response.targets.as_mut().subcols_mut(first, n).copy_from(&own.targets);
+            response.weights.as_mut().subcols_mut(first, n).copy_from(&own.weights);
+        }
         Ok(())
     }
 
@@ -179,7 +228,7 @@ impl<T: Real> RelaxedBatch<T> {
         &mut self.chunks
     }
 
-    /// What the output layer learns from: the targets as they are.
+    /// What the output layer learns from: the targets as they are, or what the head makes of them.
     pub fn response(&self) -> Option<&Response> {
         self.response.as_ref()
     }
@@ -196,7 +245,9 @@ mod tests {
 
     use super::super::{ActivityOptimiser, HiddenPrecision, Relaxer, Sweep};
     use super::*;
-    use crate::network::{Activation, NetworkSettings};
+    use crate::heads::{Categorical, HeadSettings, VarianceNode};
+    use crate::inference::energy::Gradients;
+    use crate::network::{Activation, NetworkSettings, back_one_into};
 
     const N: usize = CHUNK + 5;
     const HIDDEN: usize = 3;
@@ -316,6 +367,90 @@ mod tests {
             let mut batch = RelaxedBatch::default();
             batch.infer(&network, &data, &settings).unwrap();
             assert!(batch.chunks().iter().all(|chunk| (0..HIDDEN).all(|l| chunk.error(l).norm_max() == 0.0)));
+        }
+    }
+
+    /// A network with this head whose every weight is drawn, and targets it can read.
+    fn under_a_head(head: &HeadSettings) -> (Network<f64>, Mat<f64>, Mat<f64>) {
+        let mut rng = rand::rngs::ChaCha8Rng::seed_from_u64(3);
+        let settings = NetworkSettings {
+            hidden_layer_sizes: vec![5, 4],
+            activation: Activation::Tanh,
+            head: head.clone(),
+            ..NetworkSettings::default()
+        };
+        let rows = if matches!(head, HeadSettings::VarianceNode(_)) { 4 } else { 2 };
+        let mut normal = |d, n| Mat::from_fn(d, n, |_, _| rng.random_range(-1.0..1.0));
+        let weights = [normal(5, 4), normal(4, 6), normal(rows, 5)];
+        let network = Network::with_weights(&settings, 3, 2, &weights).unwrap();
+        let target = match head {
+            HeadSettings::Categorical(_) => Mat::from_fn(2, 7, |i, j| f64::from(u8::from(i == j % 2))),
+            _ => normal(2, 7),
+        };
+        (network, normal(3, 7), target)
+    }
+
+    #[test]
+    fn under_a_head_the_gradient_is_that_of_the_energy_and_at_first_that_of_the_likelihood() {
+        let heads = [
+            HeadSettings::VarianceNode(VarianceNode::default()),
+            HeadSettings::Categorical(Categorical::default()),
+        ];
+        for head in heads {
+            let (network, input, target) = under_a_head(&head);
+            for weight_uncertainty in [0.0, 0.7] {
+                let settings = RelaxationSettings {
+                    weight_uncertainty,
+                    hidden_precision: HiddenPrecision::Fixed(2.0),
+                    ..RelaxationSettings::paper()
+                };
+                let layers = RelaxingLayers::new(&network, &settings, false).unwrap();
+                let relaxation = layers.relaxation(network.means(), Activation::Tanh, &settings);
+                let relaxation = relaxation.read_by(&network);
+                let energy = &relaxation.energy;
+                let mut clamp = Clamp::supervised();
+                let mut forward = Activities::new(&energy.widths(), 7);
+                let mut z = forward.clone();
+                pass_forward(energy, input.as_ref(), &clamp, &mut forward);
+                let rows = &relaxation.head.as_ref().unwrap().1;
+                let (response, weights) =
+                    respond(head.head(), rows, forward.post[2].as_ref(), target.as_ref());
+                clamp.head = Some(weights);
+                clamp_copy(response.targets.as_ref(), &clamp, (&mut forward, &mut z));
+                let gradients = |z: &Activities<f64>| {
+                    let mut gradients = Gradients::new(&energy.widths(), 7);
+                    gradients.update_errors(energy, z, &[], 0..3);
+                    (0..=3).for_each(|k| gradients.update_gradient(energy, z, &clamp, k));
+                    gradients.into_parts().1
+                };
+                if weight_uncertainty == 0.0 {
+                    // Nothing errs below the top: what is left is the slope of −log p(y | a).
+                    let (mut room, mut slope) = (Mat::zeros(4, 7), Mat::zeros(4, 7));
+                    let top = network.means()[2];
+                    let (at, feedback) = (z.post[1].as_ref(), response.feedback.as_ref());
+                    back_one_into(top, Activation::Tanh, at, feedback, &mut room, &mut slope);
+                    assert!((&gradients(&z)[1] + slope).norm_max() < 1e-12);
+                }
+                // Anywhere else: differences.
+                for (l, shift) in [(0, 0.3), (1, -0.2)] {
+                    faer::zip!(&mut z.post[l]).for_each(|faer::unzip!(z)| *z += shift);
+                    z.activate(Activation::Tanh, l);
+                }
+                let found = gradients(&z);
+                let h = 1e-5;
+                for (l, i, j) in [(0, 0, 0), (0, 4, 6), (1, 0, 3), (1, 3, 6)] {
+                    let at = |sign: f64| {
+                        let mut moved = z.clone();
+                        moved.post[l][(i, j)] += sign * h;
+                        moved.activate(Activation::Tanh, l);
+                        energy.of_samples(&moved, &clamp, 0..3)[j]
+                    };
+                    let numeric = (at(1.0) - at(-1.0)) / (2.0 * h);
+                    // With V⁰ = 10 the energy of a sample is below 10⁴ and rounded to 2e-12; over 2h that is 1e-7.
+                    let (found, error) = (found[l][(i, j)], 2e-7 * (1.0 + numeric.abs()));
+                    assert!((found - numeric).abs() < error, "{found} {numeric}");
+                }
+            }
         }
     }
 }

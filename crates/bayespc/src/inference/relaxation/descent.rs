@@ -70,7 +70,17 @@ pub(super) fn start<T: Real>(
     clamp: &Clamp<T>,
     (forward, z): (&mut Activities<T>, &mut Activities<T>),
 ) {
-    let top = energy.n_layers() - 1;
+    pass_forward(energy, input, clamp, forward);
+    clamp_copy(target, clamp, (forward, z));
+}
+
+/// The forward pass, with 0 where the input is free.
+pub(super) fn pass_forward<T: Real>(
+    energy: &Energy<'_, T>,
+    input: MatRef<'_, T>,
+    clamp: &Clamp<T>,
+    forward: &mut Activities<T>,
+) {
     match &clamp.free_input {
         None => forward.forward(&energy.means, energy.activation, input),
         Some(free) => {
@@ -80,6 +90,15 @@ pub(super) fn start<T: Real>(
             forward.forward(&energy.means, energy.activation, known.as_ref());
         }
     }
+}
+
+/// The forward pass with its output clamped to `target`.
+pub(super) fn clamp_copy<T: Real>(
+    target: MatRef<'_, T>,
+    clamp: &Clamp<T>,
+    (forward, z): (&mut Activities<T>, &mut Activities<T>),
+) {
+    let top = forward.post.len() - 1;
     std::mem::swap(&mut forward.pre[0], &mut z.pre[0]);
     if clamp.free_input.is_some() {
         forward.pre[0].copy_from(&z.pre[0]);

@@ -7,6 +7,7 @@ use super::settings::{HiddenPrecision, RelaxationSettings};
 use super::step_size::{Above, Curvature, StepSize};
 use crate::base::linalg::trace;
 use crate::error::Result;
+use crate::heads::HeadSettings;
 use crate::inference::energy::{Energy, LayerTerms, Precision};
 use crate::network::{Activation, Layer, Network};
 use crate::optim::Optimiser;
@@ -30,10 +31,19 @@ pub(crate) struct Relaxation<'a, T: Real> {
     pub energy: Energy<'a, T>,
     /// The settings.
     pub settings: &'a RelaxationSettings,
+    /// The head, if it does not clamp targets as they are, and the rows of each block of the output.
+    pub head: Option<(&'a HeadSettings, Vec<usize>)>,
     step_sizes: &'a [Option<StepSize<T>>],
 }
 
-impl<T: Real> Relaxation<'_, T> {
+impl<'a, T: Real> Relaxation<'a, T> {
+    /// The same for targets that this network's head reads.
+    pub fn read_by(self, network: &'a Network<T>) -> Self {
+        let head = &network.settings().head;
+        let rows = || network.output().blocks().iter().map(Layer::d_post).collect();
+        Self { head: (!head.head().is_gaussian()).then(|| (head, rows())), ..self }
+    }
+
     /// How z_k steps, if it ever does.
     pub fn optimiser(&self, k: usize) -> Option<Optimiser> {
         self.step_sizes[k].as_ref().map(|step| self.settings.optimiser.at_rate(step.rate()))
@@ -50,7 +60,7 @@ impl<T: Real> RelaxingLayers<T> {
 
     /// Layers with ⟨Σ_l⁻¹⟩ = I and certain weights: plain predictive coding.
     pub fn of_unit_precision(n_layers: usize) -> Self {
-        let unit = LayerTerms { precision: Precision::Scalar(T::one()), col_cov: None };
+        let unit = LayerTerms { precision: Precision::Scalar(T::one()), col_cov: None, blocks: Vec::new() };
         Self { terms: vec![unit; n_layers], ..Self::default() }
     }
 
@@ -73,7 +83,7 @@ impl<T: Real> RelaxingLayers<T> {
     ) -> Relaxation<'a, T> {
         let energy =
             Energy { means, terms: &self.terms, activation, temperature: settings.weight_uncertainty };
-        Relaxation { energy, settings, step_sizes: &self.step_sizes }
+        Relaxation { energy, settings, head: None, step_sizes: &self.step_sizes }
     }
 
     /// Look at the network again: at its means and its output layer always, at the rest if it has changed.
@@ -108,7 +118,7 @@ impl<T: Real> RelaxingLayers<T> {
                     Some(p) => Precision::Scalar(p),
                     None => Precision::Full(layer.expected_precision()?),
                 };
-                self.terms.push(LayerTerms { precision, col_cov: col_cov(l, layer) });
+                self.terms.push(LayerTerms { precision, col_cov: col_cov(l, layer), blocks: Vec::new() });
             }
         } else {
             self.terms.truncate(hidden.len());
@@ -116,7 +126,15 @@ impl<T: Real> RelaxingLayers<T> {
                 self.terms.iter_mut().for_each(|terms| terms.precision = Precision::Scalar(p));
             }
         }
-        self.terms.push(LayerTerms { precision: top, col_cov: col_cov(hidden.len(), output) });
+        let blocks = network.output().blocks();
+        self.terms.push(if network.settings().head.head().is_gaussian() {
+            LayerTerms { precision: top, col_cov: col_cov(hidden.len(), output), blocks: Vec::new() }
+        } else {
+            // Weights of the samples carry the noise of such a head.
+            let own = |block: &Layer<T>| Some((col_cov(hidden.len(), block)?, block.d_post()));
+            let blocks = blocks.iter().filter_map(own).collect();
+            LayerTerms { precision: Precision::Scalar(T::one()), col_cov: None, blocks }
+        });
         self.current = true;
         let input_precision = input_is_free.then(|| 1.0 / network.settings().input_var);
         self.bound_steps(&network.means(), network.settings().activation, settings, input_precision, changed);

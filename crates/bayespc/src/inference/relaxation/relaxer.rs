@@ -59,7 +59,7 @@ impl<T: Real> Relaxer<T> {
         let energy = self.relaxation().energy;
         let of_layer = |l| {
             let mut samples = vec![0.0; activities.capacity()];
-            energy.add_layer(activities, l, &mut samples);
+            energy.add_layer(activities, &Clamp::supervised(), l, &mut samples);
             samples.iter().sum()
         };
         (0..self.means.len()).map(of_layer).collect()

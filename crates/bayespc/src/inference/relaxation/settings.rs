@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::optimiser::ActivityOptimiser;
 use crate::error::{Error, Result};
+use crate::heads::HeadSettings;
 use crate::learning::Schedule;
 
 /// What ⟨Σ_l⁻¹⟩ of a hidden layer is taken to be during relaxation.
@@ -69,6 +70,24 @@ pub struct RelaxationSettings {
     /// Learn the first layer in coordinates where its column precision, known from all the data beforehand, is
     /// the identity: for wide inputs, and for data that are all there. A stream does not use it.
     pub whiten_input: bool,
+}
+
+impl RelaxationSettings {
+    /// Relaxation can read targets by this head. Where its weights carry the noise no precision of the output tells how
+    /// far an activity may step, nor what hidden layers could be tied to.
+    pub(crate) fn check_head(&self, head: &HeadSettings) -> Result<()> {
+        if head.head().is_gaussian() {
+            return Ok(());
+        }
+        let second = "a head whose weights carry the noise (variance_node, categorical)";
+        if matches!(self.hidden_precision, HiddenPrecision::Tied(_)) {
+            return Err(Error::Conflict { first: "rule.hidden_precision = tied", second });
+        }
+        if self.optimiser.fixed_rate().is_none() {
+            return Err(Error::Conflict { first: "a rule.optimiser without a rate", second });
+        }
+        Ok(())
+    }
 }
 
 impl Default for RelaxationSettings {

@@ -1,0 +1,7 @@
+from typing import Any
+
+class MLPRegressor:
+    def __getattr__(self, name: str) -> Any: ...
+
+class MLPClassifier:
+    def __getattr__(self, name: str) -> Any: ...
