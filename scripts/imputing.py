@@ -121,7 +121,7 @@ def means(X: Array, holed: Array, seed: int) -> Score:
 
 def ppca(X: Array, holed: Array, seed: int) -> Score:
     """Score PPCA with the number of latents that predicts a tenth of the cells best."""
-    fewer = np.where(np.random.default_rng(seed).random(X.shape) < 0.1, np.nan, holed)
+    fewer = np.where(np.random.default_rng([seed, 1]).random(X.shape) < 0.1, np.nan, holed)
     hidden = np.isnan(fewer) & ~np.isnan(holed)
     numbers = [k for k in LATENTS if k < X.shape[1]]
     best = max(numbers, key=lambda k: Ppca(k).fit(fewer).held_out(X, fewer, hidden))

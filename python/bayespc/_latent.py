@@ -38,10 +38,11 @@ class LatentEstimator(BaseEstimator):
     verbose: int
 
     n_features_in_: int
+    feature_names_in_: npt.NDArray[Any]
     model_: _core.LatentModel
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+        tags: Any = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
@@ -93,6 +94,12 @@ class LatentEstimator(BaseEstimator):
         """Number of linear parts: what was given or chosen."""
         check_is_fitted(self)
         return self.model_.n_parts
+
+    @property
+    def n_iter_(self) -> int:
+        """Steps of learning it took."""
+        check_is_fitted(self)
+        return self.model_.n_iterations
 
     @property
     def candidates_(self) -> list[dict[str, Any]]:

@@ -104,6 +104,12 @@ impl LatentModel {
         self.inner.n_columns()
     }
 
+    /// Steps of learning it took.
+    #[getter]
+    fn n_iterations(&self) -> usize {
+        self.inner.n_iterations()
+    }
+
     /// What was tried, as JSON.
     #[getter]
     fn candidates(&self) -> PyResult<String> {

@@ -163,8 +163,9 @@ fn latents_and_memberships_say_where_a_row_is() {
     let model = fit(&table, &fixed(1, 1));
     let latents = model.latents(table.as_ref()).unwrap();
     assert_eq!((latents.nrows(), latents.ncols()), (1, 200));
+    // Latents have variance 1: that of their means, and what is left unsure of each, here below a fifth.
     let square = (0..200).map(|j| latents[(0, j)].powi(2)).sum::<f64>() / 200.0;
-    assert!((square - 1.0).abs() < 0.1, "{square}");
+    assert!((0.8..1.0).contains(&square), "{square}");
     let bent = fit(&circle(200, 0), &fixed(1, 4));
     let shares = bent.memberships(circle(50, 1).as_ref()).unwrap();
     assert_eq!(shares.nrows(), 4);

@@ -30,6 +30,7 @@ struct Header {
     n_latents: usize,
     log_weights: Vec<f64>,
     candidates: Vec<LatentCandidate>,
+    iterations: usize,
     notes: BTreeMap<String, String>,
 }
 
@@ -43,6 +44,7 @@ impl LatentModel {
             n_latents: self.n_latents(),
             log_weights: self.parts.iter().map(|part| part.log_weight).collect(),
             candidates: self.candidates.clone(),
+            iterations: self.iterations,
             notes: self.notes.clone(),
         };
         let mut tensors = Tensors::default();
@@ -81,6 +83,7 @@ impl LatentModel {
                 .collect::<Result<_>>()?,
             settings: header.settings,
             candidates: header.candidates,
+            iterations: header.iterations,
             notes: header.notes,
         })
     }

@@ -26,6 +26,8 @@ pub(super) struct Learned {
     pub parts: Vec<Part>,
     /// Statistics of each part, folded.
     pub sums: Vec<Sums>,
+    /// Steps it took.
+    pub iterations: usize,
 }
 
 /// Learn from `cells` under the prior η⁰ of each column, starting from layers, and from memberships (`C × n`) if there
@@ -65,7 +67,7 @@ pub(super) fn learn(
         if settled || done == settings.iterations {
             work.skip(cost * (settings.iterations - done) as u64);
             let parts = weights.iter().zip(&columns).map(|(&weight, columns)| Part::of(weight, columns));
-            return Ok(Learned { parts: parts.collect::<Result<_>>()?, sums });
+            return Ok(Learned { parts: parts.collect::<Result<_>>()?, sums, iterations: done });
         }
         layers = weights.into_iter().zip(columns.iter().map(|columns| expected_lens(columns))).collect();
     }

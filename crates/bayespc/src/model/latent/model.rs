@@ -25,6 +25,7 @@ pub struct LatentModel {
     /// What rows come from.
     pub(super) parts: Vec<Part>,
     pub(super) candidates: Vec<LatentCandidate>,
+    pub(super) iterations: usize,
     /// Names of columns and whatever else belongs to the model, as text.
     pub(super) notes: std::collections::BTreeMap<String, String>,
 }
@@ -72,6 +73,7 @@ impl LatentModel {
             whole: fitted.whole,
             parts: fitted.parts,
             candidates,
+            iterations: fitted.iterations,
             notes: std::collections::BTreeMap::new(),
         })
     }
@@ -99,6 +101,11 @@ impl LatentModel {
     /// What was tried, in order; none if both numbers were given.
     pub fn candidates(&self) -> &[LatentCandidate] {
         &self.candidates
+    }
+
+    /// Steps of learning it took.
+    pub fn n_iterations(&self) -> usize {
+        self.iterations
     }
 
     /// Texts that are kept with the model.

@@ -5,8 +5,11 @@
 //! ```
 //!
 //! First one linear layer with more and more latents, then twice and twice as many parts, each with as many latents as
-//! the best so far and with the next fewer and more. A model with more of either is taken only if its gain is larger than the standard error of
-//! that gain over rows: a table that is linear stays linear.
+//! the best so far and with the next fewer and more. A model with more of either is taken only if its gain is larger
+//! than the standard error of that gain over rows: a table that is linear stays linear.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use serde::{Deserialize, Serialize};
 
@@ -34,8 +37,9 @@ const ROWS_PER_PART: usize = 20;
 /// Parts at most.
 const MOST_PARTS: usize = 64;
 
-/// Rows of the whole table that the prior of a part counts as: a part with few rows is like the whole.
-const PRIOR_ROWS: f64 = 3.0;
+/// Rows of the whole table that the prior of a part counts as: a part with few rows is like the whole. The noise of the
+/// whole counts as well, so that more would keep parts from being sharp.
+const PRIOR_ROWS: f64 = 0.3;
 
 /// Steps without gain after which more latents, or more parts, are not tried.
 const PATIENCE: usize = 2;
@@ -61,6 +65,8 @@ pub struct LatentCandidate {
 pub(super) struct Fitted {
     pub whole: Part,
     pub parts: Vec<Part>,
+    /// Steps the last layers took.
+    pub iterations: usize,
 }
 
 /// Learn one layer of the whole table, then parts of it.
@@ -71,42 +77,49 @@ pub(super) fn fit(
     settings: &LatentSettings,
     work: &Work<'_>,
 ) -> Result<Fitted> {
-    let (whole, sums) = fit_whole(cells, latents, settings, work)?;
-    let parts = fit_parts(cells, &whole, &sums, parts, settings, work)?;
-    Ok(Fitted { whole, parts })
+    let whole = fit_whole(cells, latents, settings, work)?;
+    let fitted = fit_parts(cells, &whole, parts, settings, work)?;
+    Ok(Fitted { whole: whole.part, parts: fitted.parts, iterations: fitted.iterations })
 }
 
-fn fit_whole(
-    cells: &Cells,
-    latents: usize,
-    settings: &LatentSettings,
-    work: &Work<'_>,
-) -> Result<(Part, Sums)> {
+/// One layer of all rows: every number of parts starts from it.
+struct Whole {
+    part: Part,
+    sums: Sums,
+    iterations: usize,
+}
+
+/// Parts and the steps they took.
+struct Parts {
+    parts: Vec<Part>,
+    iterations: usize,
+}
+
+fn fit_whole(cells: &Cells, latents: usize, settings: &LatentSettings, work: &Work<'_>) -> Result<Whole> {
     let prior = vague_prior(latents, cells.d())?;
     let start: Vec<Weighted> = vec![(0.0, principal(cells, latents)?.lens())];
-    let Learned { mut parts, mut sums } = learn(cells, start, None, &prior, settings, work)?;
-    let mut whole = parts.swap_remove(0);
-    whole.log_weight = 0.0;
-    Ok((whole, sums.swap_remove(0)))
+    let Learned { mut parts, mut sums, iterations } = learn(cells, start, None, &prior, settings, work)?;
+    let mut part = parts.swap_remove(0);
+    part.log_weight = 0.0;
+    Ok(Whole { part, sums: sums.swap_remove(0), iterations })
 }
 
 fn fit_parts(
     cells: &Cells,
-    whole: &Part,
-    sums: &Sums,
+    whole: &Whole,
     parts: usize,
     settings: &LatentSettings,
     work: &Work<'_>,
-) -> Result<Vec<Part>> {
+) -> Result<Parts> {
     if parts == 1 {
-        return Ok(vec![whole.clone()]);
+        return Ok(Parts { parts: vec![whole.part.clone()], iterations: whole.iterations });
     }
-    let memberships = clusters(cells, whole, parts, &mut stream(settings.seed, CLUSTERS))?;
-    let vague = vague_prior(whole.loadings.ncols(), cells.d())?;
-    let prior = sums.natural(&vague, PRIOR_ROWS / cells.n() as f64);
-    let lens = whole.lens();
-    let start = vec![(-(parts as f64).ln(), lens); parts];
-    Ok(learn(cells, start, Some(&memberships), &prior, settings, work)?.parts)
+    let memberships = clusters(cells, &whole.part, parts, &mut stream(settings.seed, CLUSTERS))?;
+    let vague = vague_prior(whole.part.loadings.ncols(), cells.d())?;
+    let prior = whole.sums.natural(&vague, PRIOR_ROWS / cells.n() as f64);
+    let start = vec![(-(parts as f64).ln(), whole.part.lens()); parts];
+    let learned = learn(cells, start, Some(&memberships), &prior, settings, work)?;
+    Ok(Parts { parts: learned.parts, iterations: learned.iterations })
 }
 
 /// The settings with both numbers chosen, and all candidates in the order they were tried.
@@ -124,7 +137,7 @@ pub(super) fn choose(
         return Ok(((latents[0], settings.parts.unwrap_or(1)), Vec::new()));
     }
     work.enter(Stage::Search)?;
-    let race = Race::new(cells, settings);
+    let mut race = Race::new(cells, settings);
     let most = latents.last().copied().unwrap_or(0);
     let widest = race.left.n().max(1);
     let planned =
@@ -156,12 +169,9 @@ pub(super) fn choose(
         let mut without_gain = 0;
         for &c in &parts {
             let rank = best.as_ref().map_or(0, |best| best.rank);
-            let mut gained = consider(rank, c, &mut best)?;
-            if rank > 0 {
-                gained |= consider(rank - 1, c, &mut best)?;
-            }
-            if gained && rank + 1 < latents.len() {
-                consider(rank + 1, c, &mut best)?;
+            let mut gained = false;
+            for rank in rank.saturating_sub(1)..(rank + 2).min(latents.len()) {
+                gained |= consider(rank, c, &mut best)?;
             }
             without_gain = if gained { 0 } else { without_gain + 1 };
             if without_gain == PATIENCE {
@@ -189,6 +199,8 @@ struct Race<'a> {
     /// Rows that lost cells.
     judged: Vec<usize>,
     n_taken: usize,
+    /// One layer of all rows for each number of latents tried.
+    wholes: BTreeMap<usize, Whole>,
 }
 
 /// A candidate and how it did on each row that lost cells.
@@ -224,13 +236,16 @@ impl<'a> Race<'a> {
         let judged: Vec<usize> =
             (0..full.n()).filter(|&row| left.missing[row] != full.missing[row]).collect();
         let n_taken = judged.iter().map(|&row| left.missing[row].len() - full.missing[row].len()).sum();
-        Self { settings, full, left, judged, n_taken }
+        Self { settings, full, left, judged, n_taken, wholes: BTreeMap::new() }
     }
 
-    fn run(&self, rank: usize, latents: usize, parts: usize, work: &Work<'_>) -> Result<Scored> {
+    fn run(&mut self, rank: usize, latents: usize, parts: usize, work: &Work<'_>) -> Result<Scored> {
         let settings =
             LatentSettings { iterations: self.settings.iterations.min(ITERATIONS), ..self.settings.clone() };
-        let fitted = fit(&self.left, latents, parts, &settings, work)?.parts;
+        if let Entry::Vacant(place) = self.wholes.entry(latents) {
+            place.insert(fit_whole(&self.left, latents, &settings, work)?);
+        }
+        let fitted = fit_parts(&self.left, &self.wholes[&latents], parts, &settings, work)?.parts;
         let lenses: Vec<(f64, Lens)> = fitted.iter().map(|part| (part.log_weight, part.lens())).collect();
         let score = |&row: &usize| -> Result<f64> {
             let full = log_density(&lenses, self.full.values.col_as_slice(row), &self.full.missing[row])?;
