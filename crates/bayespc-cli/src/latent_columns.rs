@@ -70,7 +70,7 @@ impl LatentColumns {
                     }
                 }
                 Values::Time(_) => Err("holds dates"),
-                Values::Unsupported(_) => Err("cannot be read"),
+                _ => Err("cannot be read"),
             };
             match coding {
                 Ok(coding) => known.push(Coded { name: column.name.clone(), coding }),
