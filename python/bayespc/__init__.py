@@ -1,9 +1,10 @@
 """Bayesian predictive coding: scikit-learn estimators that know what they do not know.
 
 `BPCRegressor` and `BPCClassifier` are the estimators; `load` reads what their ``save`` or the command
-``bayespc`` wrote. `Network`, `MatrixNormalWishart` and `SufficientStats` are for those who want to look
-inside; `datasets`, `plots`, `presets` and `scorers` come along. `curve` predicts along one column; `to_onnx`
-exports a model.
+``bayespc`` wrote. `BPCImputer` fills in missing cells, and `BPCDensity` knows the density of rows and draws
+more. `Network`, `MatrixNormalWishart` and `SufficientStats` are for those who want to look inside;
+`datasets`, `plots`, `presets` and `scorers` come along. `curve` predicts along one column; `to_onnx` exports
+a model.
 
 Work is shared by as many threads as there are processors; the environment variable RAYON_NUM_THREADS, read at
 the first call in a process, sets another number. Results do not depend on it.
@@ -26,6 +27,7 @@ from ._core import MatrixNormalWishart, SufficientStats
 from ._distribution import Decomposition, PredictiveDistribution
 from ._explain import Curve, Explanation, curve
 from ._files import load
+from ._latent import BPCDensity, BPCImputer
 from ._network import Network
 from ._onnx import to_onnx
 from ._onnx_columns import onnx_input
@@ -36,6 +38,8 @@ __version__ = version("bayespc")
 
 __all__ = [
     "BPCClassifier",
+    "BPCDensity",
+    "BPCImputer",
     "BPCRegressor",
     "Curve",
     "Decomposition",

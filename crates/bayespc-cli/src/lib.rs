@@ -16,10 +16,13 @@ mod evaluate;
 mod explain;
 pub mod failure;
 mod fit;
+mod generate;
 mod images;
+mod impute;
 pub mod input;
 mod inspect;
 mod interrupt;
+mod latent_columns;
 mod learner;
 mod merge;
 pub mod output;
@@ -64,6 +67,10 @@ enum Command {
     Predict(predict::PredictArgs),
     /// Say which columns drive a prediction, its noise or its doubt
     Explain(explain::ExplainArgs),
+    /// Fill in the missing cells of a table, and say how sure that is
+    Impute(impute::ImputeArgs),
+    /// Draw new rows like those of a table
+    Generate(generate::GenerateArgs),
     /// Train and test on many splits of a table
     Evaluate(Box<evaluate::EvaluateArgs>),
     /// Begin a model that many processes learn together, each from its part of the rows
@@ -97,6 +104,8 @@ pub fn main() -> ExitCode {
         Command::Fit(args) => fit::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Impute(args) => impute::run(&args),
+        Command::Generate(args) => generate::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),
         Command::Begin(args) => begin::run(&args),
         Command::Stats(args) => stats::run(&args),

@@ -86,7 +86,7 @@ fn csv_text(kept: &[Column], predicted: &[Column], digits: usize, header: bool) 
     if header {
         writer.write_record(kept.iter().chain(predicted).map(|column| &column.name))?;
     }
-    for i in 0..predicted.first().and_then(Column::n_cells).unwrap_or(0) {
+    for i in 0..kept.iter().chain(predicted).find_map(Column::n_cells).unwrap_or(0) {
         for column in kept {
             writer.write_field(column.text(i).unwrap_or_default().as_bytes())?;
         }

@@ -12,6 +12,7 @@ mod dask;
 mod datasets;
 mod distributions;
 mod explain;
+mod latent;
 mod model;
 mod network;
 mod pool;
@@ -36,6 +37,8 @@ mod _core {
     use super::distributions::{MatrixNormalWishart, SufficientStats, stats_from_bytes};
     #[pymodule_export]
     use super::explain::explain;
+    #[pymodule_export]
+    use super::latent::{LatentModel, latent_from_bytes};
     #[pymodule_export]
     use super::model::{Model, model_from_bytes, preset_settings, rule_settings};
     #[pymodule_export]

@@ -52,6 +52,12 @@ pub enum Error {
         /// The culprit: NaN, inf or -inf.
         value: f64,
     },
+    /// A column of a table with holes has nothing but holes.
+    #[error("column {column} of the table has no value at all: leave it out")]
+    EmptyColumn {
+        /// Number of the column, from 0.
+        column: usize,
+    },
     /// A setting is outside its range.
     #[error("setting {name} = {value} is not valid: must be {must_be}")]
     Setting {

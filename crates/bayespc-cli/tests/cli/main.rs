@@ -18,6 +18,7 @@ mod fit_and_predict;
 mod hostile;
 #[cfg(target_os = "linux")]
 mod interrupt;
+mod latent;
 mod output;
 mod own_files;
 mod rounds;

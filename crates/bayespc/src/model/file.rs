@@ -1,14 +1,12 @@
 //! A model as the bytes of a safetensors file, and back.
 //!
-//! Tensors are row-major `f64`: per member the prior and posterior natural parameters of every layer, what
-//! the feedback rule has learned, and the scaling. One metadata entry, `bayespc`, holds version, settings
-//! and notes as JSON. One more tensor, `crc32`, is the checksum of that text and of all others, so that no flipped bit
-//! changes a prediction unnoticed. Any safetensors reader opens it.
+//! Per member there are the prior and posterior natural parameters of every layer and what the feedback rule has learned,
+//! and for all the scaling. One metadata entry, `bayespc`, holds version, settings and notes as JSON. Any safetensors
+//! reader opens it; `tensors` has what every file of ours shares.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use faer::Mat;
-use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
+use safetensors::tensor::SafeTensors;
 use serde::{Deserialize, Serialize};
 
 use super::calibration::Calibrated;
@@ -18,8 +16,8 @@ use super::reference::Reference;
 use super::selection::{Candidate, HeldOutScores};
 use super::settings::ModelSettings;
 use super::spread::Spread;
-use crate::data::{Codes, Standardiser, Task};
-use crate::distributions::NaturalParams;
+use super::tensors::{Reader, Tensors, checked_header, to_json};
+use crate::data::{Codes, Task};
 use crate::error::{Error, ModelFileError, Result};
 use crate::network::{Layer, Network};
 use crate::training::TrainingReport;
@@ -29,9 +27,6 @@ pub const VERSION: u32 = 4;
 
 /// The metadata entry.
 const KEY: &str = "bayespc";
-
-/// The tensor that is the checksum. No entry of the metadata: these are written in any order.
-const CHECKSUM: &str = "crc32";
 
 #[derive(Serialize, Deserialize)]
 struct Header {
@@ -106,7 +101,7 @@ impl Model {
         for (m, member) in self.members().iter().enumerate() {
             member.put(m, &mut tensors);
         }
-        tensors.serialize(to_json(&header)?)
+        tensors.serialize(KEY, to_json(&header)?)
     }
 
     /// Read a model from the bytes of its file.
@@ -182,7 +177,7 @@ impl Member {
         let header = SingleHeader { member: self.header(), n_inputs, n_targets };
         let mut tensors = Tensors::default();
         self.put(0, &mut tensors);
-        tensors.serialize(to_json(&header)?)
+        tensors.serialize(KEY, to_json(&header)?)
     }
 
     /// Read it back.
@@ -198,28 +193,8 @@ impl Member {
     }
 }
 
-fn to_json<T: Serialize>(header: &T) -> Result<String> {
-    let unwritable = |_| ModelFileError::Metadata { key: "settings (not representable as JSON)".to_owned() };
-    Ok(serde_json::to_string(header).map_err(unwritable)?)
-}
-
-/// The version comes first: a file of another version may hold anything else.
 fn read_header(bytes: &[u8], file: &SafeTensors<'_>) -> Result<Header> {
-    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(ModelFileError::from)?;
-    let missing = || ModelFileError::Metadata { key: KEY.to_owned() };
-    let text = metadata.metadata().as_ref().and_then(|entries| entries.get(KEY)).ok_or_else(missing)?;
-    let value: serde_json::Value = serde_json::from_str(text).map_err(|_| missing())?;
-    let version = value.get("version").ok_or_else(missing)?;
-    if version.as_u64() != Some(u64::from(VERSION)) {
-        return Err(ModelFileError::Version { found: version.to_string(), supported: VERSION }.into());
-    }
-    let mut tensors = file.tensors();
-    tensors.retain(|(name, _)| name != CHECKSUM);
-    tensors.sort_by(|(a, _), (b, _)| a.cmp(b));
-    let found = checksum(text, tensors.iter().map(|(_, view)| view.data()));
-    if !file.tensor(CHECKSUM).is_ok_and(|written| written.data() == found) {
-        return Err(ModelFileError::Damaged.into());
-    }
+    let value = checked_header(bytes, file, KEY, VERSION)?;
     let malformed = |error: serde_json::Error| ModelFileError::Metadata { key: format!("{KEY}: {error}") };
     let header: Header = serde_json::from_value(value).map_err(malformed)?;
     header.settings.validate()?;
@@ -251,106 +226,8 @@ fn named_layers(m: usize, network: &Network<f64>) -> impl Iterator<Item = (Strin
     hidden.chain(blocks.map(move |(b, layer)| (format!("member.{m}.output.{b}"), layer)))
 }
 
-/// CRC-32 of the metadata and of the tensors in the order of their names.
-fn checksum<'a>(header: &str, tensors: impl Iterator<Item = &'a [u8]>) -> [u8; 4] {
-    let mut crc = crc32fast::Hasher::new();
-    crc.update(header.as_bytes());
-    tensors.for_each(|bytes| crc.update(bytes));
-    crc.finalize().to_le_bytes()
-}
-
-/// Tensors on their way into a file.
-#[derive(Default)]
-struct Tensors {
-    parts: BTreeMap<String, (Vec<usize>, Vec<u8>)>,
-}
-
-impl Tensors {
-    fn put(&mut self, name: &str, matrix: &Mat<f64>) {
-        let (rows, columns) = (matrix.nrows(), matrix.ncols());
-        let bytes =
-            (0..rows).flat_map(|i| (0..columns).flat_map(move |j| matrix[(i, j)].to_le_bytes())).collect();
-        self.parts.insert(name.to_owned(), (vec![rows, columns], bytes));
-    }
-
-    fn put_row(&mut self, name: &str, values: &[f64]) {
-        let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
-        self.parts.insert(name.to_owned(), (vec![values.len()], bytes));
-    }
-
-    fn put_natural(&mut self, name: &str, natural: &NaturalParams) {
-        self.put(&format!("{name}.pre_pre"), &natural.pre_pre);
-        self.put(&format!("{name}.post_pre"), &natural.post_pre);
-        self.put(&format!("{name}.post_post"), &natural.post_post);
-        self.put_row(&format!("{name}.count"), &[natural.count]);
-    }
-
-    fn serialize(&self, header: String) -> Result<Vec<u8>> {
-        let mut views = self
-            .parts
-            .iter()
-            .map(|(name, (shape, bytes))| Ok((name, TensorView::new(Dtype::F64, shape.clone(), bytes)?)))
-            .collect::<std::result::Result<Vec<_>, ModelFileError>>()?;
-        let checksum = checksum(&header, self.parts.values().map(|(_, bytes)| bytes.as_slice()));
-        let name = CHECKSUM.to_owned();
-        views.push((&name, TensorView::new(Dtype::U32, vec![1], &checksum).map_err(ModelFileError::from)?));
-        let metadata = HashMap::from([(KEY.to_owned(), header)]);
-        Ok(serialize(views, Some(metadata)).map_err(ModelFileError::from)?)
-    }
-}
-
-/// Tensors on their way out of a file.
-struct Reader<'a> {
-    file: SafeTensors<'a>,
-}
-
+/// What a model file has beside tensors of numbers: layers and networks.
 impl Reader<'_> {
-    fn values(&self, name: &str, expected: &[usize]) -> Result<Vec<f64>> {
-        let tensor = self.file.tensor(name).map_err(|_| ModelFileError::Missing { name: name.to_owned() })?;
-        if tensor.dtype() != Dtype::F64 || tensor.shape() != expected {
-            return Err(ModelFileError::TensorShape {
-                name: name.to_owned(),
-                found: tensor.shape().to_vec(),
-                expected: expected.to_vec(),
-            }
-            .into());
-        }
-        let (chunks, _) = tensor.data().as_chunks::<8>();
-        let values: Vec<f64> = chunks.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
-        if let Some(index) = values.iter().position(|x| !x.is_finite()) {
-            return Err(ModelFileError::TensorNotFinite {
-                name: name.to_owned(),
-                index,
-                value: values[index],
-            }
-            .into());
-        }
-        Ok(values)
-    }
-
-    fn matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Mat<f64>> {
-        let values = self.values(name, &[rows, columns])?;
-        Ok(Mat::from_fn(rows, columns, |i, j| values[i * columns + j]))
-    }
-
-    fn scaling(&self, which: &str, d: usize) -> Result<Standardiser> {
-        let scaling = Standardiser {
-            offset: self.values(&format!("scaling.{which}.offset"), &[d])?,
-            scale: self.values(&format!("scaling.{which}.scale"), &[d])?,
-        };
-        scaling.validate(d)?;
-        Ok(scaling)
-    }
-
-    fn natural(&self, name: &str, d_post: usize, d_pre: usize) -> Result<NaturalParams> {
-        Ok(NaturalParams {
-            pre_pre: self.matrix(&format!("{name}.pre_pre"), d_pre, d_pre)?,
-            post_pre: self.matrix(&format!("{name}.post_pre"), d_post, d_pre)?,
-            post_post: self.matrix(&format!("{name}.post_post"), d_post, d_post)?,
-            count: self.values(&format!("{name}.count"), &[1])?[0],
-        })
-    }
-
     fn layer(&self, name: &str, d_post: usize, d_pre: usize) -> Result<Layer<f64>> {
         Layer::from_natural(
             self.natural(&format!("{name}.prior"), d_post, d_pre)?,

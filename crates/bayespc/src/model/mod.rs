@@ -14,6 +14,7 @@ mod evidence;
 mod explain;
 pub mod file;
 mod fit;
+mod latent;
 mod memory;
 #[expect(clippy::module_inception, reason = "the folder's main type")]
 mod model;
@@ -29,12 +30,14 @@ pub mod selection;
 mod settings;
 mod spread;
 mod stream;
+mod tensors;
 pub mod trained;
 
 pub use calibration::Calibration;
 pub use elsewhere::{Networks, Step};
 pub use ensemble::{Member, MemberPlan, member_seed};
 pub use explain::{ColumnImportance, Curve, CurveSettings, Explanation, Loss, PermutationSettings, Quantity};
+pub use latent::{Completed, LatentCandidate, LatentModel, LatentSettings};
 pub use model::Model;
 pub use observer::{Control, Observer, Progress, Stage};
 pub use reference::Reference;

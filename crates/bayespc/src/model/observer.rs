@@ -174,7 +174,7 @@ impl<'a> Work<'a> {
         change(&mut self.watch.lock().unwrap_or_else(PoisonError::into_inner).progress);
     }
 
-    fn report(&self, cost: u64) -> Control {
+    pub(super) fn report(&self, cost: u64) -> Control {
         let done = self.done.fetch_add(cost, Ordering::Relaxed) + cost;
         // Whoever finds the lock free reports; the others go on learning.
         if let Ok(mut watch) = self.watch.try_lock() {

@@ -4,7 +4,9 @@ use crate::common::{normal, rng};
 use bayespc::Activation;
 use bayespc::base::linalg::{Cholesky, cast, scaled_identity};
 use bayespc::data::Dataset;
-use bayespc::inference::{ActivityOptimiser, Parameters, RelaxationSettings, generate, impute};
+use bayespc::inference::{
+    ActivityOptimiser, LangevinSettings, Parameters, RelaxationSettings, draw_missing, generate, impute,
+};
 use bayespc::learners::{Bpc, Learner, Rule, Step};
 use bayespc::network::{Network, NetworkSettings, PriorSettings};
 use faer::{Mat, Side};
@@ -248,4 +250,72 @@ fn generated_data_have_the_moments_of_a_linear_network() {
             }
         }
     }
+}
+
+/// The chain's draws are correlated: batch means of 40 draws give the standard error, five of them.
+#[test]
+fn langevin_draws_of_a_linear_network_have_the_exact_conditional_moments() {
+    let mut rng = rng(4);
+    let network = linear_network(&[3, 4, 2], 0.8, &mut rng);
+    let (mut input, mut target) = (normal(3, 4, &mut rng), normal(2, 4, &mut rng));
+    for (i, j) in [(0, 1), (1, 1), (0, 2), (2, 2), (0, 3), (1, 3), (2, 3)] {
+        input[(i, j)] = f64::NAN;
+    }
+    target[(1, 1)] = f64::NAN;
+    target[(0, 3)] = f64::NAN;
+    let (draws, batch) = (2000, 40);
+    let settings = LangevinSettings { steps: 4, weight_uncertainty: 0.0, ..LangevinSettings::default() };
+    let drawn = draw_missing(&network, input.as_ref(), target.as_ref(), draws, &settings).unwrap();
+    assert!(drawn.accepted > 0.4, "{}", drawn.accepted);
+    // What imputing gives is tested above to be the exact conditional.
+    let exact = impute(&network, input.as_ref(), target.as_ref(), 0.0).unwrap();
+    let mut compared = 0;
+    for j in 0..4 {
+        for i in 0..5 {
+            let at =
+                |draw: usize| if i < 3 { drawn.input[draw][(i, j)] } else { drawn.target[draw][(i - 3, j)] };
+            let (given, mean, variance) = if i < 3 {
+                (input[(i, j)], exact.input[(i, j)], exact.input_variance[(i, j)])
+            } else {
+                (target[(i - 3, j)], exact.target[(i - 3, j)], exact.target_variance[(i - 3, j)])
+            };
+            if !given.is_nan() {
+                assert!((0..draws).all(|draw| at(draw) == given));
+                continue;
+            }
+            compared += 1;
+            for (power, expected) in [(1, 0.0), (2, variance)] {
+                let means: Vec<f64> = (0..draws / batch)
+                    .map(|b| {
+                        (0..batch).map(|k| (at(b * batch + k) - mean).powi(power)).sum::<f64>() / batch as f64
+                    })
+                    .collect();
+                let count = means.len() as f64;
+                let found = means.iter().sum::<f64>() / count;
+                let spread = means.iter().map(|m| (m - found).powi(2)).sum::<f64>() / (count - 1.0);
+                let error = (spread / count).sqrt();
+                assert!(
+                    (found - expected).abs() < 5.0 * error,
+                    "{i} {j}, power {power}: {found}, {expected} ± {error}"
+                );
+            }
+        }
+    }
+    assert_eq!(compared, 9);
+}
+
+#[test]
+fn langevin_draws_follow_their_seed_in_a_bent_network() {
+    let mut rng = rng(2);
+    let network = crate::common::network(&[2, 3, 2], Activation::Tanh, &NetworkSettings::default(), &mut rng);
+    let input = Mat::from_fn(2, 2, |i, j| if i == j { f64::NAN } else { 0.2 });
+    let target = normal(2, 2, &mut rng);
+    let draw = |seed| {
+        let settings = LangevinSettings { seed, ..LangevinSettings::default() };
+        draw_missing(&network, input.as_ref(), target.as_ref(), 10, &settings).unwrap()
+    };
+    let (first, again, other) = (draw(3), draw(3), draw(4));
+    assert!(first.input == again.input && first.input != other.input);
+    assert!(first.input.iter().all(|x| x[(0, 0)].is_finite() && x[(1, 0)] == 0.2));
+    assert!(first.accepted > 0.2, "{}", first.accepted);
 }
