@@ -254,7 +254,12 @@ impl Halving {
         let (mut halves, mut kept) = (Vec::new(), Vec::new());
         for (p, &(start, end)) in pieces.iter().enumerate() {
             let middle = 0.5 * (start + end);
-            if self.times < HALVINGS && pieces.len() < self.precision.pieces && start < middle && middle < end && off(p) {
+            if self.times < HALVINGS
+                && pieces.len() < self.precision.pieces
+                && start < middle
+                && middle < end
+                && off(p)
+            {
                 halves.extend([(start, middle), (middle, end)]);
             } else {
                 kept.push(p);
