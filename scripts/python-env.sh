@@ -16,7 +16,7 @@ case ${1:-} in
 *) profile=--release ;;
 esac
 
-tools="maturin>=1.9.4,<2 numpy scikit-learn pandas polars pyarrow matplotlib tqdm ngboost onnx onnxruntime shap dask distributed duckdb pytest ruff pyright playwright tritonclient[http] openapi-spec-validator"
+tools="maturin>=1.9.4,<2 numpy scikit-learn pandas polars pyarrow matplotlib tqdm ngboost onnx onnxruntime shap dask distributed duckdb nbformat pytest ruff pyright playwright tritonclient[http] openapi-spec-validator"
 [ -x .venv/bin/python ] || "${PYTHON:-python3}" -m venv .venv
 if [ "$(cat .venv/tools 2>/dev/null || true)" != "$tools" ]; then
     # shellcheck disable=SC2086 # a list of words

@@ -13,11 +13,10 @@ from sklearn.utils.multiclass import (
     _check_partial_fit_first_call,
 )
 
-from . import _core
 from ._arrow import apart, has_own_targets
 from ._base import BPCEstimator, Ready
 from ._distribution import Decomposition, PredictiveDistribution
-from ._explain import Explanation, class_number, explained
+from ._explain import ENTROPIES, Explanation, class_number, explained
 from ._validation import Array, ArrayLike, checked_classification, labels_of
 
 
@@ -71,7 +70,7 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
     method : {"linearised", "mean", "monte_carlo", "moments"}, default="linearised"
         How to predict; may be changed after fitting.
     n_draws : int, default=20
-        Networks drawn by ``method="monte_carlo"``, and draws of `decompose`.
+        Networks drawn by ``method="monte_carlo"``.
     early_stopping : bool, default=False
         Stop when the density of held-out samples no longer improves, and keep the best network.
     validation_fraction : float, default=0.1
@@ -353,13 +352,14 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
     def decompose(self, X: ArrayLike) -> Decomposition:
         """Split the entropy of the prediction into aleatoric and epistemic parts, in nats.
 
-        With p_c the class probabilities of network c,
+        With p the class probabilities of a network whose weights were known,
 
-            aleatoric = mean of H(p_c) ,   epistemic = H(mean of p_c) − mean of H(p_c) ,
+            aleatoric = mean of H(p) ,   epistemic = H(mean of p) − mean of H(p) ,
 
-        the second being the mutual information of label and network (Houlsby et al. 2011). Networks are the
-        members of an ensemble and the draws of ``method="monte_carlo"``; where there is only one, its codes
-        are drawn `n_draws` times from their epistemic normal distribution.
+        the second being the mutual information of label and weights (Houlsby et al. 2011). The mean is over
+        the networks of the ensemble, or the draws of ``method="monte_carlo"``, and over 64 draws from the
+        posterior of each network, the same for all samples. The server's entropies and those of `explain` are
+        these.
 
         Parameters
         ----------
@@ -371,32 +371,27 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         aleatoric, epistemic : ndarray of shape (n_samples,)
         """
         predictive = self._predictive(X, self._uncertain_method())
-        if predictive.n_components > 1:
-            parts = predictive.component_probabilities(self.model_.temperature)
-            weights = np.exp(predictive.log_weights)
-        else:
-            parts = self._drawn_probabilities(predictive)
-            weights = np.full(len(parts), 1.0 / len(parts))
-        aleatoric = np.tensordot(weights, _entropy(parts), axes=1)
-        total = _entropy(np.tensordot(weights, parts, axes=1))
-        return Decomposition(aleatoric, np.maximum(total - aleatoric, 0.0))
+        _, aleatoric, epistemic = predictive.class_decomposition(self.model_.temperature)
+        return Decomposition(aleatoric, epistemic)
 
     def explain(
         self, X: ArrayLike, of: str = "mean", *, target: Any = None, baseline: ArrayLike | None = None
     ) -> Explanation:
-        """Tell what each column of a sample has to do with the probability of a class.
+        """Tell what each column of a sample has to do with the probability of a class, or with its doubt.
 
         Integrated gradients of the linearised predictor, along the straight line from a baseline to the
-        sample, exactly: ``values.sum(axis=1) + base`` is the probability.
+        sample, exactly: ``values.sum(axis=1) + base`` is the probability, or the part of the entropy as
+        `decompose` has it. (Where `decompose` cuts an epistemic part at 0 that draws made negative, the sum
+        is not cut.)
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
             Samples.
-        of : {"mean"}, default="mean"
-            The probability; the entropies of `decompose` have no attributions.
+        of : {"mean", "aleatoric", "epistemic"}, default="mean"
+            The probability of a class, or a part of the entropy of all classes, in nats.
         target : label, default=None
-            The class; if not given, all of them, and of two the second.
+            The class; if not given, all of them, and of two the second. The entropies are of no one class.
         baseline : array-like or frame of shape (n_baselines, n_features), default=None
             Rows to start from; values and base are means over them. If not given, the row that is average in
             every input.
@@ -404,30 +399,19 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         Returns
         -------
         Explanation
-            With an axis for the classes at the end if there are more than two and `target` is None.
+            With an axis for the classes at the end if `of` is ``"mean"``, there are more than two and
+            `target` is None.
         """
         self._check_fitted()
+        if of in ENTROPIES:
+            if target is not None:
+                raise ValueError(f"target = {target!r}: of={of!r} is of all classes together; leave it out")
+            return explained(self, X, of, [0], None, baseline)
         if target is not None or len(self.classes_) == 2:
             place = 1 if target is None else class_number(self, target)
             return explained(self, X, of, [place], None, baseline)
         names = [str(label) for label in self.classes_]
         return explained(self, X, of, range(len(names)), names, baseline)
-
-    def _drawn_probabilities(self, predictive: _core.Predictive) -> Array:
-        """Return class probabilities of codes drawn from their epistemic distribution, (draws, n, K)."""
-        mean, epistemic = predictive.mean(), predictive.epistemic_covariance()
-        precision = np.linalg.inv(predictive.covariance() - epistemic)
-        values, vectors = np.linalg.eigh(epistemic)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-        rng = np.random.default_rng(0)
-        # The same draws for all samples: what is said of one does not depend on the others.
-        noise = rng.standard_normal((int(self.n_draws), mean.shape[1]))
-        codes = mean + np.einsum("nkj,cj->cnk", root, noise)
-        logits = np.einsum("nkj,cnj->cnk", precision, codes)
-        logits -= 0.5 * np.diagonal(precision, axis1=1, axis2=2)
-        logits = (logits - logits.max(axis=2, keepdims=True)) / self.model_.temperature
-        odds = np.exp(logits)
-        return odds / odds.sum(axis=2, keepdims=True)
 
     def free_energy(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> list[Array]:
         """Compute the variational free energy of the layers of each member, at their forward activities.
@@ -497,9 +481,3 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         names = [str(label).lower() if kind == "bool" else f"{label}" for label in classes]
         column = self._y_names[0] if self._y_names else "y"
         return {"task": "classification", "column": column, "kind": kind, "classes": names}
-
-
-def _entropy(probabilities: Array) -> Array:
-    """Return −Σ p log p over the last axis."""
-    logs = np.log(probabilities, where=probabilities > 0.0, out=np.zeros_like(probabilities))
-    return -(probabilities * logs).sum(axis=-1)

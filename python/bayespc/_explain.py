@@ -15,6 +15,9 @@ from ._validation import Array, ArrayLike
 
 QUANTITIES = ("mean", "aleatoric", "epistemic")
 
+ENTROPIES = QUANTITIES[1:]
+"""Quantities that, of classes, are parts of one entropy."""
+
 DRAWS = 32
 """Codes drawn for the epistemic variance of a class's probability."""
 
@@ -28,7 +31,7 @@ class Explanation:
     ----------
     values : ndarray of shape (n_samples, n_features) or (n_samples, n_features, n_outputs)
         Part of each column in how far the quantity is from `base`, in the units of the quantity: those of the
-        target for means, their square for variances, probabilities for classes.
+        target for means, their square for variances; for classes probabilities, and nats for entropies.
     base : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         The quantity at the baseline.
     data : ndarray of shape (n_samples, n_features)

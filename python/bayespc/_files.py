@@ -50,7 +50,15 @@ def load(path: str | os.PathLike[str]) -> BPCRegressor | BPCClassifier:
     model = _core.Model.from_bytes(Path(path).read_bytes())
     try:
         return estimator_of(model)
-    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+    except (
+        AttributeError,
+        IndexError,
+        KeyError,
+        OverflowError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise ValueError(f"model file: the notes are damaged ({error})") from error
 
 
@@ -73,6 +81,9 @@ def estimator_of(model: _core.Model, classes: Any = None) -> BPCRegressor | BPCC
             raise ValueError(f"{len(estimator.classes_)} names of {model.classes} classes")
     else:
         estimator = BPCRegressor(**params)
+    # Parameters that no estimator can have are found now, and not by the first prediction.
+    estimator._settings()
+    estimator._draws()
     estimator.model_ = model
     estimator.n_features_in_ = model.n_features
     names = python.get("feature_names")

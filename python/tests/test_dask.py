@@ -210,6 +210,13 @@ def test_answers_for_arrays_are_lazy_and_right(regression):
             assert answer.dtype == values.dtype
             assert type(answer._meta) is np.ndarray
             np.testing.assert_array_equal(answer.compute(), values)
+    quantiles = model.predict_quantiles(lazy, [0.1, 0.5, 0.9])
+    assert quantiles.chunks == ((110, 110, 80), (3,))
+    np.testing.assert_array_equal(quantiles.compute(), local.predict_quantiles(X, [0.1, 0.5, 0.9]))
+    median = model.predict_quantiles(lazy, 0.5)
+    np.testing.assert_array_equal(median.compute(), local.predict_quantiles(X, 0.5))
+    with pytest.raises(ValueError, match="alpha"):
+        model.predict_quantiles(lazy, [0.5, 1.5])
     mean, std = model.predict(lazy, return_std=True)
     np.testing.assert_array_equal(std.compute(), local.predict(X, return_std=True)[1])
     np.testing.assert_array_equal(mean.compute(), local.predict(X))
@@ -233,6 +240,8 @@ def test_what_would_compute_everything_at_once_is_refused(regression):
     model, _, lazy, _, _ = regression
     with pytest.raises(TypeError, match="takes arrays in memory"):
         model.predict_dist(lazy)
+    with pytest.raises(TypeError, match="one network for all rows"):
+        model.sample_y(lazy)
 
 
 def test_chunks_of_unknown_size(regression):
@@ -257,6 +266,11 @@ def test_several_targets(client):
     assert model.score(*lazy) == pytest.approx(local.score(X, Y), rel=1e-12)
     frame = pd.DataFrame(X, columns=list("abc"))
     model.fit(dd.from_pandas(frame, 2), dd.from_pandas(pd.DataFrame(Y, columns=["u", "v"]), 2))
+    quantiles = model.predict_quantiles(dd.from_pandas(frame, 2), (0.25, 0.75))
+    assert list(quantiles.columns) == ["u 0.25", "u 0.75", "v 0.25", "v 0.75"]
+    expected = local.predict_quantiles(X, (0.25, 0.75)).reshape(len(X), 4)
+    np.testing.assert_array_equal(quantiles.compute().to_numpy(), expected)
+    assert model.predict_quantiles(lazy[0], (0.25, 0.75)).compute().shape == (len(X), 2, 2)
     lower, _ = model.predict_interval(dd.from_pandas(frame, 2))
     assert list(lower.columns) == ["u", "v"]
     expected = local.predict_interval(X)[0]

@@ -270,13 +270,20 @@ def test_rows_without_a_target(client):
 
 
 @pytest.mark.filterwarnings("ignore:1 row with missing cells left out")
-def test_what_is_left_open_is_chosen_from_a_sample(client):
+def test_what_is_left_open_is_chosen_from_a_sample(client, tmp_path, monkeypatch):
     X, y = numbers(400)
     X[5, 1] = np.nan
     free = {"search": True, "hidden_layer_sizes": "auto", "missing": "drop"}
     model = in_rounds(X, y, [200, 200], **free)
     assert len(model.candidates_) > 10
-    assert model.model_.to_bytes() == in_rounds(X, y, [400], **free).model_.to_bytes()
+    kept = {"fit": {"checkpoint": tmp_path / "fit.safetensors"}}
+    other = in_rounds(X, y, [400], **free, **kept)
+    assert model.model_.with_notes({}).to_bytes() == other.model_.with_notes({}).to_bytes()
+    # A fit that goes on does not search again.
+    monkeypatch.setattr("bayespc.dask._base.choose", None)
+    again = in_rounds(X, y, [400], **free, **kept)
+    assert again.model_.to_bytes() == other.model_.to_bytes()
+    assert again.candidates_ == other.candidates_
     best = max((c for c in model.candidates_ if c["members"]), key=lambda c: c["density"])
     assert model.plans_[0]["bins"] == best["bins"]
     assert model.plans_[0]["network"]["prior"]["var"] == best["prior_var"]

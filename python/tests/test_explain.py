@@ -85,8 +85,13 @@ def test_classes_are_explained_by_label():
     np.testing.assert_allclose(one.values, why.values[:, :, 1], atol=1e-12)
     with pytest.raises(ValueError, match="'lo' is not a class"):
         fitted.explain(X[:5], target="lo")
-    with pytest.raises(ValueError, match="only the probability"):
-        fitted.explain(X[:5], "epistemic")
+    parts = fitted.decompose(X[:5])
+    for of, expected in (("aleatoric", parts.aleatoric), ("epistemic", parts.epistemic)):
+        why = fitted.explain(X[:5], of)
+        assert why.values.shape == (5, 3) and why.output_names is None
+        np.testing.assert_allclose(why.totals, expected, atol=1e-6)
+    with pytest.raises(ValueError, match="all classes together"):
+        fitted.explain(X[:5], "epistemic", target="low")
     line = bayespc.curve(fitted, X[:20], 0, target="high", grid=[-2.0, 2.0])
     assert line.mean[1] > line.mean[0] and (line.lower <= line.mean).all() and (line.upper <= 1).all()
 

@@ -2,6 +2,7 @@ import json
 import struct
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bayespc
@@ -164,6 +165,37 @@ def test_damaged_notes_are_refused(moons, tmp_path, notes):
     (tmp_path / "m").write_bytes(content)
     with pytest.raises(ValueError, match="notes are damaged"):
         bayespc.load(tmp_path / "m")
+
+
+def test_notes_with_any_value_changed_are_read_or_refused(moons, tmp_path):
+    """Every value becomes something else, one at a time: a model or a ValueError, and nothing else."""
+    X, y = moons
+    table = pd.DataFrame(X, columns=["a", "b"]).assign(c=np.where(y, "x", "y"))
+    model = small().fit(table, y)
+    model.save(tmp_path / "m")
+    core = bayespc.load(tmp_path / "m").model_
+    refused = tried = 0
+    for key in ("python", "encoding"):
+        for changed in _changed(json.loads(core.notes[key])):
+            (tmp_path / "m").write_bytes(core.with_notes(core.notes | {key: json.dumps(changed)}).to_bytes())
+            tried += 1
+            try:
+                bayespc.load(tmp_path / "m").predict_proba(table[:3])
+            except ValueError:
+                refused += 1
+    assert tried > 100 and refused > tried // 4
+
+
+def _changed(value):
+    """Yield copies of a JSON value with one part replaced."""
+    yield from (None, [], {}, "text", -1, 1e300)
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield {name: other for name, other in value.items() if name != key}
+            yield from (value | {key: changed} for changed in _changed(inner))
+    elif isinstance(value, list):
+        for place, inner in enumerate(value[:2]):
+            yield from ([*value[:place], changed, *value[place + 1 :]] for changed in _changed(inner))
 
 
 def test_a_damaged_file_is_refused(moons, tmp_path):

@@ -1,6 +1,6 @@
 //! Predictive distributions, as Python sees them.
 
-use bayespc::prediction::Predictive as Inner;
+use bayespc::prediction::{CLASS_DRAWS, Predictive as Inner};
 use faer::Mat;
 use numpy::{PyArray1, PyArray2, PyArray3, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -126,6 +126,7 @@ impl Predictive {
     }
 
     /// Entropy of the class, its aleatoric and its epistemic part, in nats, each of shape `(n,)`.
+    #[pyo3(signature = (temperature, n_draws=CLASS_DRAWS.0, seed=CLASS_DRAWS.1))]
     #[expect(clippy::type_complexity, reason = "three arrays")]
     fn class_decomposition(
         &self,
@@ -135,7 +136,7 @@ impl Predictive {
         seed: u64,
     ) -> PyResult<(Py<PyArray1<f64>>, Py<PyArray1<f64>>, Py<PyArray1<f64>>)> {
         let parts =
-            py.detach(|| self.inner.class_decomposition(temperature, n_draws, seed)).map_err(refused)?;
+            run(py, || self.inner.class_decomposition(temperature, n_draws, seed))?.map_err(raised)?;
         Ok((vector(py, parts.total), vector(py, parts.aleatoric), vector(py, parts.epistemic)))
     }
 
@@ -149,14 +150,5 @@ impl Predictive {
     ) -> PyResult<Py<PyArray2<f64>>> {
         let variance = run(py, || self.inner.class_probability_variance(temperature, n_draws, seed))?;
         rows(py, variance.map_err(raised)?.as_ref())
-    }
-
-    /// Class probabilities of each component alone, shape `(n_components, n, K)`.
-    fn component_probabilities(&self, py: Python<'_>, temperature: f64) -> PyResult<Py<PyArray3<f64>>> {
-        let parts = run(py, || {
-            let alone = self.inner.components().iter().cloned().map(Inner::from_component);
-            alone.map(|part| part?.class_probabilities(temperature)).collect::<Result<Vec<_>, _>>()
-        })?;
-        stacked(py, &parts.map_err(raised)?, self.inner.n_targets(), self.inner.n_samples())
     }
 }

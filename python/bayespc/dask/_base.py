@@ -21,7 +21,7 @@ from .._progress import ProgressBar
 from .._regressor import BPCRegressor
 from .._settings import choice, integer, model_settings
 from .._tables import MISSING, _choices
-from ._checkpoint import Checkpoint
+from ._checkpoint import Checkpoint, Verdict
 from ._choice import choose
 from ._columns import sample_table, telling_rows, understand
 from ._lazy import Question, ask
@@ -164,12 +164,17 @@ class DaskEstimator(BPCEstimator):
         await self._understand(client, local, parts, survey)
         table = await self._numbered(client, local, parts, survey)
         # The sample is drawn from all rows that have a target, whatever else is left out of them.
-        found, candidates = await choose(client, self._fresh(seed), Table.of(parts, survey.rows))
-        settings = model_settings(local.get_params(deep=False) | found, seed)
+        parameters = local.get_params(deep=False)
+        asked = {"settings": model_settings(parameters, seed), "rows": survey.n_rows}
+        verdict = None if checkpoint is None else checkpoint.verdict(asked)
+        if verdict is None:
+            found = await choose(client, self._fresh(seed), Table.of(parts, survey.rows))
+            verdict = Verdict(asked, *found)
+        settings = model_settings(parameters | verdict.found, seed)
         with ProgressBar(type(self).__name__) as bar:
             watch = bar if self.verbose else None
-            local = await fit_rounds(client, local, table, settings, checkpoint, watch)
-        local.candidates_ = candidates
+            local = await fit_rounds(client, local, table, settings, checkpoint, verdict, watch)
+        local.candidates_ = verdict.candidates
         return self._adopt(local)
 
     async def _numbered(self, client: Any, local: Any, parts: list[Part], survey: Survey) -> Table:

@@ -33,11 +33,13 @@ class Question(NamedTuple):
     dtype: Any = np.float64
     label: str | None = None
     """Name of the series, where there is one."""
+    last: tuple[Any, ...] = ()
+    """Names along one more axis, the last: quantiles."""
 
     @property
     def tail(self) -> tuple[int, ...]:
         """Shape of the answer to a row, the arrays one beside the other."""
-        return tuple(len(axis) for axis in (self.names, self.columns) if axis)
+        return tuple(len(axis) for axis in (self.names, self.columns, self.last) if axis)
 
 
 def ask(model: Any, X: Any, question: Question) -> Any:
@@ -84,7 +86,7 @@ def _of_array(node: Any, X: Any, question: Question) -> Any:
 def _of_frame(node: Any, X: Any, question: Question) -> Any:
     frames: Any = import_module("pandas")
     index = X._meta.index[:0]
-    if not question.names and not question.columns:
+    if not question.tail:
         meta = frames.Series(np.empty(0, dtype=question.dtype), index=index, name=question.label)
         return X.map_partitions(_series, node, question, meta=meta)
     labels = _labels(question)
@@ -105,6 +107,10 @@ def _of_frame(node: Any, X: Any, question: Question) -> Any:
 
 def _labels(question: Question) -> list[Any]:
     """Return the columns of a dataframe of all arrays."""
+    if question.last:
+        if not question.columns:
+            return list(question.last)
+        return [f"{column} {name}" for column in question.columns for name in question.last]
     if not question.names:
         return list(question.columns)
     if not question.columns:

@@ -140,7 +140,7 @@ class DaskBPCRegressor(DaskEstimator, BPCRegressor):
         """Learn from the partitions of a stream, in their order, in one pass.
 
         The same as `BPCRegressor.partial_fit` with one partition after the other, to the bit. While one is
-        learned from, the next ones are read. The first partition fixes the scaling of inputs and targets.
+        learned from, the next ones are read.
 
         Parameters
         ----------
@@ -213,6 +213,57 @@ class DaskBPCRegressor(DaskEstimator, BPCRegressor):
         if not is_lazy(X):
             return super().predict_interval(X, coverage)
         return self._ask(X, self._question("predict_interval", {"coverage": coverage}, ("lower", "upper")))
+
+    def predict_quantiles(self, X: Any, alpha: Any = (0.05, 0.5, 0.95)) -> Any:
+        """Predict quantiles.
+
+        Parameters
+        ----------
+        X : dask array, dask dataframe or list of delayed
+            Samples. Arrays in memory are answered at once.
+        alpha : float or sequence of float, default=(0.05, 0.5, 0.95)
+            Probabilities, between 0 and 1.
+
+        Returns
+        -------
+        As lazy as X, in the shape of `predict`, with one more axis at the end if alpha is a sequence; of a
+        dataframe a dataframe, with a column for each probability and output.
+        """
+        if not is_lazy(X):
+            return super().predict_quantiles(X, alpha)
+        probabilities = np.asarray(alpha, dtype=np.float64)
+        if probabilities.ndim > 1 or not ((probabilities > 0.0) & (probabilities < 1.0)).all():
+            raise ValueError(f"alpha = {alpha!r}: probabilities are between 0 and 1")
+        question = self._question("predict_quantiles", {"alpha": probabilities})
+        last = tuple(probabilities.tolist()) if probabilities.ndim else ()
+        return self._ask(X, question._replace(last=last))
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Any:
+        """Draw targets from their predictive distribution, for arrays in memory.
+
+        A draw is a noisy copy of one function: one network for all rows. Partitions that do not know of each
+        other would each take their own, and the same seed would give each the same noise: this is not lazy.
+        ``to_local().sample_y`` on the partitions, with a seed for each, says what a partition's rows may be.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples_X, n_features)
+            Samples, in memory.
+        n_samples : int, default=1
+            Number of draws.
+        random_state : int, RandomState instance or None, default=0
+            Source of chance.
+
+        Returns
+        -------
+        ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_outputs, n_samples)
+        """
+        if is_lazy(X):
+            raise TypeError(
+                "sample_y takes arrays in memory: a draw is of one network for all rows, and partitions do "
+                "not know of each other's; map to_local().sample_y over them, with a random_state for each"
+            )
+        return super().sample_y(X, n_samples, random_state)
 
     def decompose(self, X: Any) -> Decomposition:
         """Split the predictive variance into aleatoric and epistemic parts.

@@ -21,7 +21,7 @@ from typing import Any
 from .. import _core
 from .._progress import ProgressBar
 from .._settings import FULL
-from ._checkpoint import Checkpoint
+from ._checkpoint import Checkpoint, Verdict
 from ._reader import Reader, Table
 
 
@@ -31,6 +31,7 @@ async def fit_rounds(
     table: Table,
     settings: dict[str, Any],
     checkpoint: Checkpoint | None,
+    verdict: Verdict,
     progress: ProgressBar | None,
 ) -> Any:
     """Return the local estimator, fitted in rounds. It knows its columns and classes already."""
@@ -68,7 +69,7 @@ async def fit_rounds(
             }
         )
         if checkpoint is not None:
-            model = checkpoint.keep(model, local, fit, done)
+            model = checkpoint.keep(model, local, fit, verdict, done)
     local.model_ = _core.Model.from_bytes(model)
     local._read_reports()
     local.passes_ = passes

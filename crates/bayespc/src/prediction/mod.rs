@@ -7,8 +7,8 @@ mod moments;
 mod predictive;
 mod predictor;
 
-pub(crate) use linearised::{Follow, Point, Reading, disagreement};
+pub(crate) use linearised::{Follow, Point, Precision, Reading, Readings, disagreement, entropy_of_mean};
 pub use method::{Method, predict};
-pub(crate) use predictive::filled;
-pub use predictive::{ClassDecomposition, Component, Covariance, Dof, Predictive};
+pub use predictive::{CLASS_DRAWS, ClassDecomposition, Component, Covariance, Dof, Predictive};
+pub(crate) use predictive::{CodeDraws, CodeMoments, Codes, Logits, filled};
 pub use predictor::Predictor;

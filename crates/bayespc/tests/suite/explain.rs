@@ -3,6 +3,7 @@
 use bayespc::heads::{Categorical, HeadSettings, VarianceNode};
 use bayespc::model::{Calibration, CurveSettings, Explanation, Loss, PermutationSettings, Quantity};
 use bayespc::network::{Activation, NetworkSettings};
+use bayespc::prediction::CLASS_DRAWS;
 use bayespc::real::Precision;
 use bayespc::{Error, Method, Model, ModelSettings, Rule, Samples, Targets};
 use faer::Mat;
@@ -43,7 +44,12 @@ fn fitted(change: impl FnOnce(&mut ModelSettings)) -> Model {
 }
 
 fn classifier(change: impl FnOnce(&mut ModelSettings)) -> Model {
-    let (x, _) = table(150, 1);
+    classifier_of(150, change)
+}
+
+/// The same of so many rows: of few much is unknown.
+fn classifier_of(n: usize, change: impl FnOnce(&mut ModelSettings)) -> Model {
+    let (x, _) = table(n, 1);
     let labels = labels(&x);
     let mut settings = settings();
     change(&mut settings);
@@ -52,6 +58,12 @@ fn classifier(change: impl FnOnce(&mut ModelSettings)) -> Model {
 
 /// The quantity as the model predicts it.
 fn predicted(model: &Model, x: &Mat<f64>, of: Quantity, target: usize) -> Vec<f64> {
+    if model.task() != bayespc::Task::Regression && of != Quantity::Mean {
+        let predictive = model.predict_by(x, Method::Linearised).unwrap();
+        let parts =
+            predictive.class_decomposition(model.temperature(), CLASS_DRAWS.0, CLASS_DRAWS.1).unwrap();
+        return if of == Quantity::Aleatoric { parts.aleatoric } else { parts.epistemic };
+    }
     let values = if model.task() == bayespc::Task::Regression {
         let predictive = model.predict_by(x, Method::Linearised).unwrap();
         match of {
@@ -70,7 +82,10 @@ fn predicted(model: &Model, x: &Mat<f64>, of: Quantity, target: usize) -> Vec<f6
 fn check_complete(model: &Model, x: &Mat<f64>, of: Quantity, target: usize, tolerance: f64) -> Explanation {
     let explanation = model.explain(x, of, target).unwrap();
     let expected = predicted(model, x, of, target);
-    for (found, expected) in explanation.totals().iter().zip(&expected) {
+    for (&found, expected) in explanation.totals().iter().zip(&expected) {
+        // Draws may make an entropy negative, which the decomposition cuts off.
+        let is_entropy = model.task() != bayespc::Task::Regression && of != Quantity::Mean;
+        let found = if is_entropy { found.max(0.0) } else { found };
         // A probability near 0 comes from larger ones on the way.
         let is_probability = model.task() != bayespc::Task::Regression;
         let scale = if is_probability { 1.0 } else { expected.abs().max(explanation.base[0].abs()) };
@@ -175,14 +190,43 @@ fn probabilities_of_classes_add_up() {
     }
 }
 
+/// Entropies: networks that disagree, heads, codes of columns, temperatures; and one network alone.
+#[test]
+fn both_parts_of_the_entropy_of_classes_add_up() {
+    let (x, _) = table(2, 4);
+    let logits = HeadSettings::Categorical(Categorical::default());
+    let node = HeadSettings::VarianceNode(VarianceNode::default());
+    let models = [
+        (Activation::Relu, HeadSettings::default(), 0, 3),
+        (Activation::Relu, logits.clone(), 5, 2),
+        (Activation::Silu, node, 0, 2),
+        (Activation::Tanh, logits, 0, 1),
+    ];
+    for (activation, head, bins, members) in models {
+        let model = classifier(|s| {
+            s.network.activation = activation;
+            s.network.head = head;
+            s.bins = bins;
+            s.members = members;
+            s.temperature = 0.7;
+        });
+        for of in [Quantity::Aleatoric, Quantity::Epistemic] {
+            check_complete(&model, &x, of, 0, 1e-6);
+        }
+    }
+}
+
 /// Along a line as short as this no unit turns: the values are the gradient of the prediction, by central differences.
 #[test]
 fn attributions_of_near_rows_are_gradients() {
     let (x, _) = table(3, 5);
+    let logits = HeadSettings::Categorical(Categorical::default());
     let models = [
         fitted(|s| s.bins = 6),
         fitted(|s| s.network.head = HeadSettings::VarianceNode(VarianceNode::default())),
         fitted(|s| s.network.activation = Activation::Gelu),
+        classifier_of(40, |s| s.temperature = 1.3),
+        classifier_of(40, |s| s.network.head = logits),
     ];
     for model in &models {
         let scale = &model.input_scaling().scale;
@@ -222,14 +266,20 @@ fn attributions_of_near_rows_are_gradients() {
 fn attributions_of_far_rows_are_integrals_of_gradients_jumps_included() {
     let (x, _) = table(1, 6);
     for (activation, tolerance) in [(Activation::Tanh, 1e-3), (Activation::Relu, 0.03)] {
-        let model = fitted(|s| {
+        let change = |s: &mut ModelSettings| {
             s.network.activation = activation;
             s.bins = 4;
-        });
-        let (offset, scale) = (&model.input_scaling().offset, &model.input_scaling().scale);
-        for of in [Quantity::Mean, Quantity::Epistemic] {
+        };
+        let (values, classes) = (fitted(change), classifier_of(40, change));
+        // Steps of an entropy cost more, and where the network is smooth fewer will do.
+        let mut asked = vec![(&values, Quantity::Mean, 6000), (&values, Quantity::Epistemic, 6000)];
+        if activation == Activation::Tanh {
+            asked.extend([(&classes, Quantity::Aleatoric, 300), (&classes, Quantity::Epistemic, 300)]);
+        }
+        for (model, of, steps) in asked {
+            let (offset, scale) = (&model.input_scaling().offset, &model.input_scaling().scale);
             let found = model.explain(&x, of, 0).unwrap();
-            let (steps, h) = (6000, 2e-3);
+            let (h, tolerance) = (2e-3, if steps < 6000 { 10.0 * tolerance } else { tolerance });
             let largest = found.values.col(0).iter().fold(0.0_f64, |m, v| m.max(v.abs()));
             for column in 0..4 {
                 let side = |sign: f64| {
@@ -238,7 +288,7 @@ fn attributions_of_far_rows_are_integrals_of_gradients_jumps_included() {
                         let by = if i == column { sign * h * scale[i] } else { 0.0 };
                         offset[i] + t * (x[(i, 0)] - offset[i]) + by
                     });
-                    predicted(&model, &rows, of, 0).iter().sum::<f64>() / steps as f64
+                    predicted(model, &rows, of, 0).iter().sum::<f64>() / steps as f64
                 };
                 let slope = (side(1.0) - side(-1.0)) / (2.0 * h * scale[column]);
                 let expected = slope * (x[(column, 0)] - offset[column]);
@@ -363,8 +413,8 @@ fn what_cannot_be_explained_is_a_typed_error() {
     let error = model.explain_from(&x, Quantity::Mean, 0, nan.as_ref()).unwrap_err();
     assert!(matches!(error, Error::NotFinite { what: "baseline", .. }));
     assert!(matches!(model.explain(&narrow, Quantity::Mean, 0), Err(Error::Shape { what: "input", .. })));
-    let error = classifier(|_| {}).explain(&x, Quantity::Epistemic, 0).unwrap_err();
-    assert!(matches!(error, Error::Conflict { .. }));
+    let error = classifier(|_| {}).explain(&x, Quantity::Epistemic, 3).unwrap_err();
+    assert!(matches!(error, Error::Setting { name: "target", .. }));
     let error = model.curve(&x, 9, &[0.0], CurveSettings::default()).unwrap_err();
     assert!(matches!(error, Error::Setting { name: "feature", .. }));
     let error = model.curve(&x, 0, &[f64::NAN], CurveSettings::default()).unwrap_err();

@@ -11,7 +11,14 @@
 //! mean        Σ w_c m_c
 //! aleatoric   Σ w_c A_c
 //! epistemic   Σ w_c E_c + Σ w_c (m_c − m̄)²
-//! class k     Σ w_c p_c(k)
+//! ```
+//!
+//! and of a model of classes, with p̄ = Σ w_c p_c and the parts of the entropy as `Predictive::class_decomposition` has them,
+//!
+//! ```text
+//! mean        p̄(k)
+//! aleatoric   Σ w_c ⟨H(p(· | a))⟩_c
+//! epistemic   H(p̄) − aleatoric
 //! ```
 //!
 //! with the factors of scaling, temperature and calibration on them. All is in double precision.
@@ -22,12 +29,15 @@ use faer::{Mat, MatRef};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::reading::{Mean, Probability, Variance};
+use super::classes::{Classes, NoiseEntropy, Probability};
+use super::reading::{Mean, Variance};
 use crate::base::check::check_finite;
 use crate::data::{Inputs, Line, Task};
 use crate::error::{Error, Result};
 use crate::model::{Member, Model};
-use crate::prediction::{Follow, Method, Predictive, Reading, disagreement};
+use crate::prediction::{
+    CLASS_DRAWS, CodeDraws, Follow, Method, Predictive, Reading, disagreement, entropy_of_mean,
+};
 use crate::real::Precision;
 
 /// What is explained.
@@ -37,9 +47,9 @@ pub enum Quantity {
     /// The mean, or the probability of a class.
     #[default]
     Mean,
-    /// Variance of the noise.
+    /// Variance of the noise, or the entropy that noise leaves of the class.
     Aleatoric,
-    /// Variance that more data would take away.
+    /// Variance, or entropy, that more data would take away.
     Epistemic,
 }
 
@@ -99,7 +109,8 @@ impl Explanation {
 
 impl Model {
     /// What each input of these samples has to do with a quantity of target `target` (or class), from the average row of
-    /// the training data. A model of classes explains the probability of a class; its entropies have no attributions.
+    /// the training data. The entropies of a model of classes are of all classes together, whatever `target` is: those of
+    /// [`Predictive::class_decomposition`] by [`CLASS_DRAWS`], but not cut off at 0 where draws exceed the total.
     pub fn explain<'a>(
         &self,
         inputs: impl Into<Inputs<'a>>,
@@ -121,7 +132,7 @@ impl Model {
     ) -> Result<Explanation> {
         let inputs = inputs.into();
         self.check_inputs(inputs)?;
-        self.check_explained(of, target)?;
+        self.check_explained(target)?;
         let (found, expected) = (baselines.nrows(), self.n_features());
         if found != expected {
             return Err(Error::Shape { what: "baseline", axis: "features", found, expected });
@@ -152,14 +163,10 @@ impl Model {
         Ok(Explanation { base: vec![base; rows.len()], values })
     }
 
-    fn check_explained(&self, of: Quantity, target: usize) -> Result<()> {
+    fn check_explained(&self, target: usize) -> Result<()> {
         if target >= self.n_targets() {
             let must_be = "the number of a target or class, from 0";
             return Err(Error::Setting { name: "target", value: target as f64, must_be });
-        }
-        if self.task() != Task::Regression && of != Quantity::Mean {
-            let second = "classes: only the probability of one (mean) has attributions";
-            return Err(Error::Conflict { first: "an explanation of a variance", second });
         }
         Ok(())
     }
@@ -167,7 +174,16 @@ impl Model {
     /// The quantity of every sample.
     fn read(&self, predictive: &Predictive, of: Quantity, target: usize) -> Result<Vec<f64>> {
         let values = match (self.task(), of) {
-            (Task::Classification { .. }, _) => predictive.class_probabilities(self.temperature())?,
+            (Task::Classification { .. }, Quantity::Mean) => {
+                predictive.class_probabilities(self.temperature())?
+            }
+            (Task::Classification { .. }, _) => {
+                let (draws, seed) = CLASS_DRAWS;
+                let parts = predictive.class_entropies(self.temperature(), draws, seed)?;
+                let is_noise = of == Quantity::Aleatoric;
+                let read = |(total, noise): (f64, f64)| if is_noise { noise } else { total - noise };
+                return Ok(parts.into_iter().map(read).collect());
+            }
             (_, Quantity::Mean) => predictive.mean(),
             (_, Quantity::Aleatoric) => predictive.aleatoric_variance(),
             (_, Quantity::Epistemic) => predictive.epistemic_variance(),
@@ -179,7 +195,8 @@ impl Model {
     /// data.
     fn factors(&self, predictive: &Predictive, of: Quantity, target: usize) -> (f64, f64) {
         if self.task() != Task::Regression {
-            return (1.0, 0.0);
+            // What more data would take away is the total less the noise; the total comes besides.
+            return (if of == Quantity::Epistemic { -1.0 } else { 1.0 }, 0.0);
         }
         let scale = self.target_scaling().scale[target];
         let recalibrated = predictive.recalibrated().map_or(1.0, |z| z[target].variance());
@@ -210,14 +227,14 @@ impl Model {
             .iter()
             .map(|member| Ok((member.weight / total, member.predictor().follow(&lines[&member.bins])?)))
             .collect::<Result<_>>()?;
-        let classes: Vec<usize> = (0..self.n_targets()).collect();
+        let numbers: Vec<usize> = (0..self.n_targets()).collect();
+        let draws = CodeDraws::new(self.n_targets(), CLASS_DRAWS.0, CLASS_DRAWS.1)?;
+        let asked = Asked { of, target, classes: &numbers, draws: &draws };
         let parts: Vec<Vec<f64>> = self
             .members()
             .par_iter()
             .zip(&networks)
-            .map(
-                |(member, (_, network))| Ok(network.attribute(&*self.reading(member, &classes, of, target)?)),
-            )
+            .map(|(member, (_, network))| Ok(network.attribute(&*self.reading(member, asked)?)))
             .collect::<Result<_>>()?;
         let mut sums = vec![0.0; from.len()];
         for ((weight, _), parts) in networks.iter().zip(&parts) {
@@ -228,32 +245,31 @@ impl Model {
             let parts = disagreement(&networks, &curves, target);
             sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += apart * part);
         }
+        if self.task() != Task::Regression && of == Quantity::Epistemic {
+            let members = self.members().iter();
+            let readings: Vec<_> =
+                members.map(|member| self.classes(member, &numbers)).collect::<Result<_>>()?;
+            let parts = entropy_of_mean(&networks, &readings);
+            sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+        }
         Ok(sums)
     }
 
     /// What is read off one network.
-    fn reading<'a>(
-        &self,
-        member: &'a Member,
-        classes: &'a [usize],
-        of: Quantity,
-        target: usize,
-    ) -> Result<Box<dyn Reading + 'a>> {
-        let head = &member.network().settings().head;
+    fn reading<'a>(&self, member: &'a Member, asked: Asked<'a>) -> Result<Box<dyn Reading + 'a>> {
+        let Asked { of, target, classes, draws } = asked;
         if self.task() != Task::Regression {
-            return Ok(Box::new(Probability {
-                head,
-                class: target,
-                classes,
-                noise: member.predictor().output_noise()?,
-                temperatures: (member.temperature, self.temperature()),
-            }));
+            let classes = self.classes(member, classes)?;
+            return Ok(match of {
+                Quantity::Mean => Box::new(Probability { of: classes, class: target }),
+                Quantity::Aleatoric | Quantity::Epistemic => Box::new(NoiseEntropy { of: classes, draws }),
+            });
         }
         if of == Quantity::Mean {
             return Ok(Box::new(Mean { target, curve: member.curve }));
         }
         Ok(Box::new(Variance {
-            head,
+            head: &member.network().settings().head,
             target: [target],
             noise: member.predictor().output_noise()?[(target, target)],
             temperature: member.temperature,
@@ -262,4 +278,24 @@ impl Model {
             epistemic: of == Quantity::Epistemic,
         }))
     }
+
+    /// The probabilities of one network.
+    fn classes<'a>(&self, member: &'a Member, classes: &'a [usize]) -> Result<Classes<'a>> {
+        Ok(Classes {
+            head: &member.network().settings().head,
+            classes,
+            noise: member.predictor().output_noise()?,
+            temperatures: (member.temperature, self.temperature()),
+        })
+    }
+}
+
+/// What is asked of every network.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    of: Quantity,
+    target: usize,
+    /// 0 … K−1.
+    classes: &'a [usize],
+    draws: &'a CodeDraws,
 }

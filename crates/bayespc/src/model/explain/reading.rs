@@ -1,18 +1,12 @@
-//! What is read off one network: the mean or a variance of one target, or the probability of one class.
+//! What is read off one network of a regression: the mean or a variance of one target.
 //!
 //! ```text
 //! mean         m = a_k                           or u(a_k) through a curve u; then variances have the factor u′²
 //! variances    (A, E) = parts(τ a, τ e)         a = N_kk + ⟨Σ_L⟩_kk , or e^ℓ of the variance node;   e = E_kk
-//! class        p_k = softmax_k(λ/T) ,   λ = C⁻¹μ − ½ diag C⁻¹ ,   C = τ (A + E)
 //! ```
 //!
-//! τ is the network's temperature, T the model's, and `parts` what calibration makes of the variances. Of logits,
-//! μ = a/√(1 + πv/8) with v = E_kk + N_kk, and C is τ times the identity. With s = ∂p_k/∂λ and P = C⁻¹ the slopes are
-//! P s by μ, and ½ P diag(s) P − ½ (P s μᵀP + P μ sᵀP) by C.
+//! τ is the network's temperature, and `parts` what calibration makes of the variances.
 
-use faer::Mat;
-
-use crate::base::linalg::Cholesky;
 use crate::data::LogCurve;
 use crate::heads::HeadSettings;
 use crate::model::spread::Spread;
@@ -98,120 +92,8 @@ impl Reading for Variance<'_> {
     }
 }
 
-/// Probability of one class.
-pub(super) struct Probability<'a> {
-    pub(super) head: &'a HeadSettings,
-    pub(super) class: usize,
-    /// 0 … K−1.
-    pub(super) classes: &'a [usize],
-    /// ⟨Σ_L⟩.
-    pub(super) noise: &'a Mat<f64>,
-    /// τ of the network, T of the model.
-    pub(super) temperatures: (f64, f64),
-}
-
-impl Reading for Probability<'_> {
-    fn outputs(&self) -> &[usize] {
-        self.classes
-    }
-
-    fn nodes(&self) -> usize {
-        4
-    }
-
-    fn read(&self, point: &Point) -> (f64, Point) {
-        match self.head {
-            HeadSettings::Categorical(_) => self.of_logits(point),
-            _ => self.of_codes(point),
-        }
-    }
-}
-
-impl Probability<'_> {
-    fn of_logits(&self, point: &Point) -> (f64, Point) {
-        let k = self.classes.len();
-        let ratio = |i: usize| {
-            let variance = point.epistemic[i * k + i] + point.hidden_noise[i * k + i];
-            1.0 + std::f64::consts::FRAC_PI_8 * variance
-        };
-        let (tau, shift) = (self.temperatures.0, 0.5);
-        let logits: Vec<f64> = (0..k).map(|i| (point.activity[i] / ratio(i).sqrt() - shift) / tau).collect();
-        let (value, by_logits) = self.softmax(&logits);
-        let mut slopes = flat(point);
-        for (i, by_logit) in by_logits.iter().enumerate() {
-            let by_mean = by_logit / tau;
-            slopes.activity[i] = by_mean / ratio(i).sqrt();
-            let by_variance =
-                -0.5 * std::f64::consts::FRAC_PI_8 * by_mean * point.activity[i] / ratio(i).powf(1.5);
-            slopes.epistemic[i * k + i] = by_variance;
-            slopes.hidden_noise[i * k + i] = by_variance;
-        }
-        (value, slopes)
-    }
-
-    fn of_codes(&self, point: &Point) -> (f64, Point) {
-        let k = self.classes.len();
-        let tau = self.temperatures.0;
-        let limits = match self.head {
-            HeadSettings::VarianceNode(head) => Some((head.floor, head.ceiling)),
-            _ => None,
-        };
-        let covariance = Mat::from_fn(k, k, |i, j| {
-            let noise = match limits {
-                Some(limits) if i == j => exp_within(point.activity[k + i], limits).0,
-                Some(_) => 0.0,
-                None => point.hidden_noise[j * k + i] + self.noise[(i, j)],
-            };
-            tau * (noise + point.epistemic[j * k + i])
-        });
-        let mut slopes = flat(point);
-        // What cannot be factored cannot be predicted either: the prediction has failed before.
-        let Ok(factor) = Cholesky::new(covariance.as_ref(), "predictive covariance") else {
-            return (f64::NAN, slopes);
-        };
-        let precision = factor.inverse();
-        let times = |x: &[f64]| -> Vec<f64> {
-            (0..k).map(|i| (0..k).map(|j| precision[(i, j)] * x[j]).sum()).collect()
-        };
-        let scaled_mean = times(&point.activity[..k]);
-        let logits: Vec<f64> = (0..k).map(|i| scaled_mean[i] - 0.5 * precision[(i, i)]).collect();
-        let (value, by_logits) = self.softmax(&logits);
-        let by_mean = times(&by_logits);
-        slopes.activity[..k].copy_from_slice(&by_mean);
-        for j in 0..k {
-            for i in 0..k {
-                let diagonal: f64 =
-                    (0..k).map(|c| precision[(i, c)] * by_logits[c] * precision[(c, j)]).sum();
-                let cross = by_mean[i] * scaled_mean[j] + scaled_mean[i] * by_mean[j];
-                let by_covariance = 0.5 * tau * (diagonal - cross);
-                slopes.epistemic[j * k + i] = by_covariance;
-                match limits {
-                    Some(limits) if i == j => {
-                        slopes.activity[k + i] = by_covariance * exp_within(point.activity[k + i], limits).1;
-                    }
-                    Some(_) => {}
-                    None => slopes.hidden_noise[j * k + i] = by_covariance,
-                }
-            }
-        }
-        (value, slopes)
-    }
-
-    /// p of the class, and its slopes by the logits.
-    fn softmax(&self, logits: &[f64]) -> (f64, Vec<f64>) {
-        let temperature = self.temperatures.1;
-        let largest = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let odds: Vec<f64> = logits.iter().map(|logit| ((logit - largest) / temperature).exp()).collect();
-        let total: f64 = odds.iter().sum();
-        let p: Vec<f64> = odds.iter().map(|odds| odds / total).collect();
-        let own = p[self.class];
-        let slope = |(i, p): (usize, &f64)| own * (f64::from(u8::from(i == self.class)) - p) / temperature;
-        (own, p.iter().enumerate().map(slope).collect())
-    }
-}
-
 /// e^x within limits of x, and its slope.
-fn exp_within(x: f64, (floor, ceiling): (f64, f64)) -> (f64, f64) {
+pub(super) fn exp_within(x: f64, (floor, ceiling): (f64, f64)) -> (f64, f64) {
     let value = x.clamp(floor, ceiling).exp();
     (value, if floor < x && x < ceiling { value } else { 0.0 })
 }
@@ -222,7 +104,7 @@ fn unbent(curve: Option<&LogCurve>, activity: f64) -> (f64, f64, f64) {
 }
 
 /// No slopes by anything.
-fn flat(point: &Point) -> Point {
+pub(super) fn flat(point: &Point) -> Point {
     let zeros = |values: &[f64]| vec![0.0; values.len()];
     Point {
         activity: zeros(&point.activity),
@@ -232,14 +114,14 @@ fn flat(point: &Point) -> Point {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use approx::assert_relative_eq;
 
     use super::*;
-    use crate::heads::{Categorical, Gaussian, VarianceNode};
+    use crate::heads::{Gaussian, VarianceNode};
 
     /// Slopes against central differences, symmetric entries together.
-    fn check(reading: &dyn Reading, point: &Point) {
+    pub(in super::super) fn check(reading: &dyn Reading, point: &Point) {
         let m = reading.outputs().len();
         let (_, slopes) = reading.read(point);
         let h = 1e-6;
@@ -273,7 +155,7 @@ mod tests {
     }
 
     fn curve() -> LogCurve {
-        let y = Mat::from_fn(1, 30, |_, j| (0.3 * f64::from(j as u32)).exp());
+        let y = faer::Mat::from_fn(1, 30, |_, j| (0.3 * f64::from(j as u32)).exp());
         let scaling = crate::data::Standardiser::fit_with_weights(y.as_ref(), None).unwrap();
         LogCurve::of(crate::data::Targets::Values(y.as_ref()), None, &scaling).unwrap()
     }
@@ -305,29 +187,6 @@ mod tests {
                     }
                 }
             }
-        }
-    }
-
-    #[test]
-    fn slopes_of_a_probability_are_its_derivatives() {
-        let point = Point {
-            activity: vec![0.7, 0.1, 0.3, -1.0, -0.4, -2.0],
-            epistemic: vec![0.3, 0.1, 0.05, 0.1, 0.4, -0.1, 0.05, -0.1, 0.2],
-            hidden_noise: vec![0.2, 0.02, 0.0, 0.02, 0.1, 0.01, 0.0, 0.01, 0.3],
-        };
-        let noise = Mat::from_fn(3, 3, |i, j| if i == j { 0.2 + 0.1 * i as f64 } else { -0.05 });
-        let logits = Point { activity: point.activity[..3].to_vec(), ..point.clone() };
-        for class in 0..3 {
-            let reading = |head| Probability {
-                head,
-                class,
-                classes: &[0, 1, 2],
-                noise: &noise,
-                temperatures: (1.7, 0.6),
-            };
-            check(&reading(&HeadSettings::Gaussian(Gaussian {})), &logits);
-            check(&reading(&HeadSettings::Categorical(Categorical {})), &logits);
-            check(&reading(&HeadSettings::VarianceNode(VarianceNode::default())), &point);
         }
     }
 }

@@ -10,7 +10,7 @@
 
 use faer::{Mat, MatRef};
 
-use super::path::{Follow, Halving, Piece, SMOOTH_NODES, gauss_legendre, gross, node_times};
+use super::path::{Follow, Halving, Piece, Precision, SMOOTH_NODES, gauss_legendre, gross, node_times};
 use super::sweep::{Point, Sweep};
 use crate::data::LogCurve;
 
@@ -92,7 +92,7 @@ impl Course {
         let mean = |activity: f64| curve.map_or(activity, |curve| curve.unbend(activity).0);
         let rule = gauss_legendre(nodes);
         let mut pieces: Vec<Piece> = network.cuts().windows(2).map(|ends| (ends[0], ends[1])).collect();
-        let (mut done, mut halving) = (Vec::new(), Halving::default());
+        let (mut done, mut halving) = (Vec::new(), Halving::new(Precision::default()));
         while !pieces.is_empty() {
             let ends: Vec<f64> = pieces.iter().flat_map(|&(start, end)| [start, end]).collect();
             let means = network.activities(&ends);
@@ -135,7 +135,8 @@ impl Course {
             halving.times += 1;
         }
         done.sort_by(|a, b| a.start.total_cmp(&b.start));
-        let basis = lagrange(rule);
+        let nodes: Vec<f64> = rule.iter().map(|node| node.0).collect();
+        let basis = lagrange(&nodes);
         let integral = |basis: &Vec<f64>| {
             let raised = basis.iter().enumerate().map(|(power, c)| c / (power + 1) as f64);
             std::iter::once(0.0).chain(raised).collect()
@@ -167,13 +168,13 @@ fn mean_slopes(network: &Follow<'_>, inputs: MatRef<'_, f64>, output: usize, ben
     sweep.pull_back(&bends.iter().map(point).collect::<Vec<_>>())
 }
 
-/// Coefficients, from the constant up, of the polynomials that are 1 at one node of a rule and 0 at the others.
-fn lagrange(rule: &[(f64, f64)]) -> Vec<Vec<f64>> {
+/// Coefficients, from the constant up, of the polynomials that are 1 at one of these places and 0 at the others.
+pub(super) fn lagrange(places: &[f64]) -> Vec<Vec<f64>> {
     let of_node = |k: usize| {
         let mut coefficients = vec![1.0];
-        for (other, (at, _)) in rule.iter().enumerate().filter(|(other, _)| *other != k) {
+        for (_, at) in places.iter().enumerate().filter(|(other, _)| *other != k) {
             // Times (u − at)/(own − at).
-            let distance = rule[k].0 - rule[other].0;
+            let distance = places[k] - at;
             let mut product = vec![0.0; coefficients.len() + 1];
             for (power, c) in coefficients.iter().enumerate() {
                 product[power] -= c * at / distance;
@@ -183,9 +184,10 @@ fn lagrange(rule: &[(f64, f64)]) -> Vec<Vec<f64>> {
         }
         coefficients
     };
-    (0..rule.len()).map(of_node).collect()
+    (0..places.len()).map(of_node).collect()
 }
 
-fn polynomial(coefficients: &[f64], u: f64) -> f64 {
+/// A polynomial by its coefficients, from the constant up.
+pub(super) fn polynomial(coefficients: &[f64], u: f64) -> f64 {
     coefficients.iter().rev().fold(0.0, |value, c| value * u + c)
 }

@@ -12,14 +12,16 @@ use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
 mod disagreement;
+mod mixed;
 mod one_output;
 mod one_row;
 mod path;
 mod sweep;
 
 pub(crate) use self::disagreement::disagreement;
+pub(crate) use self::mixed::{Readings, entropy_of_mean};
 use self::one_output::OneOutput;
-pub(crate) use self::path::Follow;
+pub(crate) use self::path::{Follow, Precision};
 pub(crate) use self::sweep::{Point, Reading};
 use super::predictive::Covariance;
 use super::predictor::OutputNoise;

@@ -17,17 +17,25 @@ use super::sweep::{Reading, Sweep};
 use crate::data::{Line, SAME_TIME};
 use crate::network::{Activities, Network};
 
-/// Error of a piece as large as the whole line that is not worth halving it, relative to the largest reading.
-const TOLERANCE: f64 = 1e-10;
+/// How exactly the parts of a piece are to add up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Precision {
+    /// Error of a piece as large as the whole line that is not worth halving it, relative to the largest reading.
+    pub(crate) tolerance: f64,
+    /// What rounding does to a reading, relative to what the inputs add and take away to make it.
+    pub(crate) rounding: f64,
+    /// Pieces at most in one pass. Where so many are off, halves of them are no better.
+    pub(crate) pieces: usize,
+}
 
-/// What rounding does to a reading, relative to what the inputs add and take away to make it.
-const ROUNDING: f64 = 1e-13;
+impl Default for Precision {
+    fn default() -> Self {
+        Self { tolerance: 1e-10, rounding: 1e-13, pieces: 1 << 13 }
+    }
+}
 
 /// Halvings at most: a piece with a kink that is not known is then so short that it does not matter.
 const HALVINGS: usize = 40;
-
-/// Pieces at most in one pass. Where so many are off, halves of them are no better.
-const PIECES: usize = 1 << 13;
 
 /// Nodes between cuts where the network itself is not piecewise linear.
 pub(super) const SMOOTH_NODES: usize = 4;
@@ -94,11 +102,12 @@ impl Follow<'_> {
         let cuts = self.cuts();
         let mut pieces: Vec<Piece> = cuts.windows(2).map(|ends| (ends[0], ends[1])).collect();
         let mut sums = vec![0.0; self.line.n_columns()];
-        let mut halving = Halving::default();
+        let mut halving = Halving::new(reading.precision());
         while !pieces.is_empty() {
             let pass = self.pass(&pieces, reading);
             if halving.times == 0 {
-                self.add_jumps(&pieces, &pass, &mut sums);
+                let shares = pass.jump_shares();
+                self.add_jumps(&pieces, &pass.at_nodes, &shares, &mut sums);
             }
             halving.see(&pass.ends, pass.gross);
             let off = |p: usize| halving.is_off(&pass.parts[p], pass.ends[p], pieces[p]);
@@ -116,15 +125,7 @@ impl Follow<'_> {
     fn pass<'b>(&'b self, pieces: &[Piece], reading: &'b dyn Reading) -> Pass<'b> {
         let straight = self.is_piecewise_linear();
         let rule = gauss_legendre(if straight { reading.nodes() } else { SMOOTH_NODES });
-        let mut ends: Vec<f64> = Vec::with_capacity(pieces.len() + 1);
-        let mut places = Vec::with_capacity(pieces.len());
-        for &(start, end) in pieces {
-            if ends.last() != Some(&start) {
-                ends.push(start);
-            }
-            ends.push(end);
-            places.push(ends.len() - 2);
-        }
+        let (ends, places) = ends_of(pieces);
         let times = node_times(pieces, rule);
         let sweep = |times: &[f64]| {
             let input = self.line.inputs(times);
@@ -141,11 +142,16 @@ impl Follow<'_> {
             reading.read(&at_ends.point_beside(end, beside)).0
         };
         let ends = places.iter().enumerate().map(|(p, &k)| (value(p, k), value(p, k + 1))).collect();
-        Pass { parts, ends, gross, at_nodes, per_piece: rule.len() }
+        Pass { parts, ends, gross, at_nodes }
     }
 
     /// ∫ Σ_i slope_i dx_i over every piece, column by column; `slopes` are those at its nodes.
-    fn by_column(&self, pieces: &[Piece], rule: &[(f64, f64)], slopes: MatRef<'_, f64>) -> Vec<Vec<f64>> {
+    pub(super) fn by_column(
+        &self,
+        pieces: &[Piece],
+        rule: &[(f64, f64)],
+        slopes: MatRef<'_, f64>,
+    ) -> Vec<Vec<f64>> {
         let times = node_times(pieces, rule);
         let of_piece = |(p, &(start, end)): (usize, &Piece)| {
             let mut sums = vec![0.0; self.line.n_columns()];
@@ -158,27 +164,22 @@ impl Follow<'_> {
         pieces.iter().enumerate().map(of_piece).collect()
     }
 
-    /// Jumps of the reading between pieces that follow each other.
-    fn add_jumps(&self, pieces: &[Piece], pass: &Pass<'_>, sums: &mut [f64]) {
+    /// Jumps between pieces that follow each other, in equal shares to the units that turn there: `shares` has that of a unit,
+    /// by the piece that begins with it.
+    pub(super) fn add_jumps(&self, pieces: &[Piece], at_nodes: &Sweep<'_>, shares: &[f64], sums: &mut [f64]) {
+        let per_piece = at_nodes.n_samples() / pieces.len();
         for l in 0..self.network.hidden().len() {
-            let slopes = &pass.at_nodes.slopes()[l];
+            let slopes = &at_nodes.slopes()[l];
             // Unit, node before, and its share of the jump.
             let mut turns = Vec::new();
-            for p in 1..pieces.len() {
-                let jump = pass.ends[p].0 - pass.ends[p - 1].1;
-                if jump == 0.0 {
-                    continue;
-                }
-                let (before, after) = ((p - 1) * pass.per_piece, p * pass.per_piece);
-                let n_turned: usize =
-                    pass.at_nodes.slopes().iter().map(|s| turned(s, before, after).count()).sum();
-                let share = jump / n_turned as f64;
+            for (p, &share) in shares.iter().enumerate().skip(1).filter(|(_, share)| **share != 0.0) {
+                let (before, after) = ((p - 1) * per_piece, p * per_piece);
                 turns.extend(turned(slopes, before, after).map(|unit| (unit, before, share)));
             }
             let units: Vec<(usize, usize)> = turns.iter().map(|&(unit, node, _)| (unit, node)).collect();
-            let by_input = pass.at_nodes.unit_slopes(l, &units);
+            let by_input = at_nodes.unit_slopes(l, &units);
             for (k, &(_, node, jump)) in turns.iter().enumerate() {
-                let (start, end) = pieces[node / pass.per_piece];
+                let (start, end) = pieces[node / per_piece];
                 let mut moved = vec![0.0; sums.len()];
                 self.line.add_by_column(0.5 * (start + end), 1.0, by_input.col(k), &mut moved);
                 let total: f64 = moved.iter().sum();
@@ -190,6 +191,12 @@ impl Follow<'_> {
     }
 }
 
+/// Units that turn where this piece begins.
+pub(super) fn turned_units(at_nodes: &Sweep<'_>, piece: usize, per_piece: usize) -> usize {
+    let (before, after) = ((piece - 1) * per_piece, piece * per_piece);
+    at_nodes.slopes().iter().map(|slopes| turned(slopes, before, after).count()).sum()
+}
+
 /// What the nodes of all pieces have said.
 struct Pass<'a> {
     /// Part of each column, piece by piece.
@@ -199,12 +206,23 @@ struct Pass<'a> {
     /// Largest Σ_i |slope_i x_i| of a node.
     gross: f64,
     at_nodes: Sweep<'a>,
-    per_piece: usize,
+}
+
+impl Pass<'_> {
+    /// By the piece that begins with it, the share of each unit that turns there in the jump between pieces.
+    fn jump_shares(&self) -> Vec<f64> {
+        let per_piece = self.at_nodes.n_samples() / self.ends.len();
+        let share = |p: usize| {
+            let jump = if p == 0 { 0.0 } else { self.ends[p].0 - self.ends[p - 1].1 };
+            if jump == 0.0 { 0.0 } else { jump / turned_units(&self.at_nodes, p, per_piece).max(1) as f64 }
+        };
+        (0..self.ends.len()).map(share).collect()
+    }
 }
 
 /// Which pieces to halve.
-#[derive(Default)]
 pub(super) struct Halving {
+    precision: Precision,
     /// How often so far.
     pub(super) times: usize,
     /// Largest reading.
@@ -214,6 +232,10 @@ pub(super) struct Halving {
 }
 
 impl Halving {
+    pub(super) fn new(precision: Precision) -> Self {
+        Self { precision, times: 0, scale: 0.0, gross: 0.0 }
+    }
+
     /// Readings at the ends of pieces, and what inputs add and take away to make them.
     pub(super) fn see(&mut self, ends: &[(f64, f64)], gross: f64) {
         self.scale = ends.iter().fold(self.scale, |s, (start, end)| s.max(start.abs()).max(end.abs()));
@@ -223,8 +245,8 @@ impl Halving {
     /// Whether the parts of a piece do not add up to what the reading changes along it.
     pub(super) fn is_off(&self, parts: &[f64], (first, last): (f64, f64), (start, end): Piece) -> bool {
         let error = (parts.iter().sum::<f64>() - (last - first)).abs();
-        let rounding = ROUNDING * (self.scale + self.gross);
-        error > (TOLERANCE * self.scale * (end - start)).max(rounding)
+        let rounding = self.precision.rounding * (self.scale + self.gross);
+        error > (self.precision.tolerance * self.scale * (end - start)).max(rounding)
     }
 
     /// Halves of the pieces that are off, and the numbers of those that are kept.
@@ -232,7 +254,12 @@ impl Halving {
         let (mut halves, mut kept) = (Vec::new(), Vec::new());
         for (p, &(start, end)) in pieces.iter().enumerate() {
             let middle = 0.5 * (start + end);
-            if self.times < HALVINGS && pieces.len() < PIECES && start < middle && middle < end && off(p) {
+            if self.times < HALVINGS
+                && pieces.len() < self.precision.pieces
+                && start < middle
+                && middle < end
+                && off(p)
+            {
                 halves.extend([(start, middle), (middle, end)]);
             } else {
                 kept.push(p);
@@ -254,6 +281,20 @@ pub(super) fn gross(slopes: MatRef<'_, f64>, inputs: MatRef<'_, f64>) -> f64 {
 fn turned(slopes: &Mat<f64>, before: usize, after: usize) -> impl Iterator<Item = usize> + '_ {
     let pairs = slopes.col_as_slice(before).iter().zip(slopes.col_as_slice(after));
     pairs.enumerate().filter(|(_, (before, after))| before != after).map(|(unit, _)| unit)
+}
+
+/// Times at which pieces start and end, each once, and the place of every piece's start among them.
+pub(super) fn ends_of(pieces: &[Piece]) -> (Vec<f64>, Vec<usize>) {
+    let mut ends: Vec<f64> = Vec::with_capacity(pieces.len() + 1);
+    let mut places = Vec::with_capacity(pieces.len());
+    for &(start, end) in pieces {
+        if ends.last() != Some(&start) {
+            ends.push(start);
+        }
+        ends.push(end);
+        places.push(ends.len() - 2);
+    }
+    (ends, places)
 }
 
 /// Times of the nodes of all pieces.

@@ -15,6 +15,7 @@
 
 use faer::{Accum, Mat, MatRef};
 
+use super::path::Precision;
 use super::{Factors, column_squares};
 use crate::base::linalg::product_into;
 use crate::network::{Activities, Network, back_one, slopes};
@@ -37,6 +38,11 @@ pub(crate) trait Reading: Sync {
 
     /// Nodes by which its slopes are integrated between two kinks of a piecewise-linear network.
     fn nodes(&self) -> usize;
+
+    /// How exactly parts are to add up to it.
+    fn precision(&self) -> Precision {
+        Precision::default()
+    }
 
     /// The number, and its slopes.
     fn read(&self, point: &Point) -> (f64, Point);
@@ -92,6 +98,10 @@ impl<'a> Sweep<'a> {
         }
         let leverages = rooted.iter().map(column_squares).collect();
         Self { network, factors, outputs, activities, slopes, rooted, leverages, feedback, white }
+    }
+
+    pub(super) fn n_samples(&self) -> usize {
+        self.activities.capacity()
     }
 
     /// f′(ẑ_l) of every hidden layer.

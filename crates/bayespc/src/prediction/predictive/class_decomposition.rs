@@ -17,20 +17,17 @@
 //! taken over draws, the same standard normal ones for all samples, in pairs ±ξ. A temperature τ multiplies A and E.
 
 use faer::Mat;
-use rand_distr::{Distribution, StandardNormal};
 
 use super::chunks::{from_columns, over_chunks};
-use super::classes::{WHAT, logits_into, shared_precision, softmax};
+use super::classes::{logits_into, shared_precision, softmax};
+use super::codes::{CodeDraws, CodeMoments, Codes, entropy};
 use super::component::{Component, Covariance};
-use super::draws::semidefinite_root;
 use super::mixture::Predictive;
 use crate::base::check::positive;
-use crate::base::linalg::Cholesky;
-use crate::base::random::stream;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
-/// Probability of a class below which its share of the entropy is not worth its draws.
-const NEGLIGIBLE: f64 = 1e-9;
+/// Codes drawn per component and class, and the seed of the draws, where nobody says otherwise.
+pub const CLASS_DRAWS: (usize, u64) = (64, 0);
 
 /// Entropy of the class of each sample, in nats, and its two parts, which add and are not negative.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,9 +49,32 @@ impl Predictive {
         draws: usize,
         seed: u64,
     ) -> Result<ClassDecomposition> {
+        let entropies = self.class_entropies(temperature, draws, seed)?;
+        let mut parts = ClassDecomposition {
+            total: Vec::with_capacity(entropies.len()),
+            aleatoric: Vec::with_capacity(entropies.len()),
+            epistemic: Vec::with_capacity(entropies.len()),
+        };
+        for (total, aleatoric) in entropies {
+            // A finite number of draws may exceed the total by a little.
+            let epistemic = (total - aleatoric).max(0.0);
+            parts.total.push(total);
+            parts.aleatoric.push(total - epistemic);
+            parts.epistemic.push(epistemic);
+        }
+        Ok(parts)
+    }
+
+    /// Total and aleatoric part as the draws have them.
+    pub(crate) fn class_entropies(
+        &self,
+        temperature: f64,
+        draws: usize,
+        seed: u64,
+    ) -> Result<Vec<(f64, f64)>> {
         positive("temperature", temperature)?;
         let (k, n) = (self.n_targets(), self.n_samples());
-        let half = half_draws(k, draws, seed)?;
+        let draws = CodeDraws::new(k, draws, seed)?;
         let shared = self.components().iter().map(shared_precision).collect::<Result<Vec<_>>>()?;
         let chunks = over_chunks(n, |samples| -> Result<Vec<(f64, f64)>> {
             let mut room = Room::new(k);
@@ -65,25 +85,15 @@ impl Predictive {
                         logits_into(component, precision.as_ref(), sample, &mut room.probabilities)?;
                         softmax(&mut room.probabilities, temperature);
                         mixed.iter_mut().zip(&room.probabilities).for_each(|(sum, p)| *sum += weight * p);
-                        aleatoric += weight * room.noise_entropy(component, sample, temperature, &half)?;
+                        room.each_code(component, sample, temperature, &draws, |share, p| {
+                            aleatoric += weight * share * entropy(p);
+                        })?;
                     }
                     Ok((entropy(&mixed), aleatoric))
                 })
                 .collect()
         });
-        let mut parts = ClassDecomposition {
-            total: Vec::with_capacity(n),
-            aleatoric: Vec::with_capacity(n),
-            epistemic: Vec::with_capacity(n),
-        };
-        for (total, aleatoric) in chunks.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten() {
-            // A finite number of draws may exceed the total by a little.
-            let epistemic = (total - aleatoric).max(0.0);
-            parts.total.push(total);
-            parts.aleatoric.push(total - epistemic);
-            parts.epistemic.push(epistemic);
-        }
-        Ok(parts)
+        Ok(chunks.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
     /// Variance of each class's probability under the posterior, `K × n`: the epistemic part of p (1 − p), of which the rest is
@@ -91,7 +101,7 @@ impl Predictive {
     pub fn class_probability_variance(&self, temperature: f64, draws: usize, seed: u64) -> Result<Mat<f64>> {
         positive("temperature", temperature)?;
         let (k, n) = (self.n_targets(), self.n_samples());
-        let half = half_draws(k, draws, seed)?;
+        let draws = CodeDraws::new(k, draws, seed)?;
         let shared = self.components().iter().map(shared_precision).collect::<Result<Vec<_>>>()?;
         let chunks = over_chunks(n, |samples| -> Result<Vec<f64>> {
             let mut room = Room::new(k);
@@ -103,7 +113,7 @@ impl Predictive {
                     logits_into(component, precision.as_ref(), sample, &mut room.probabilities)?;
                     softmax(&mut room.probabilities, temperature);
                     let mut own = vec![[0.0; 3]; k];
-                    room.each_code(component, sample, temperature, &half, |share, p| {
+                    room.each_code(component, sample, temperature, &draws, |share, p| {
                         for (own, p) in own.iter_mut().zip(p) {
                             *own = [own[0] + share, own[1] + share * p, own[2] + share * p * p];
                         }
@@ -124,47 +134,20 @@ impl Predictive {
     }
 }
 
-/// Standard normal draws for codes of `k` classes; each is used with both signs.
-fn half_draws(k: usize, draws: usize, seed: u64) -> Result<Vec<f64>> {
-    if draws == 0 {
-        return Err(Error::Setting { name: "draws", value: 0.0, must_be: "at least 1" });
-    }
-    let mut rng = stream(seed, 0);
-    Ok((0..k * draws.div_ceil(2)).map(|_| StandardNormal.sample(&mut rng)).collect())
-}
-
 /// Memory that samples reuse.
 struct Room {
     /// p_c of the sample at hand.
     probabilities: Vec<f64>,
-    logits: Vec<f64>,
-    noise: Mat<f64>,
-    epistemic: Mat<f64>,
-    total: Mat<f64>,
+    moments: CodeMoments,
 }
 
 impl Room {
     fn new(k: usize) -> Self {
+        let (aleatoric, epistemic) = (Mat::zeros(k, k), Mat::zeros(k, k));
         Self {
             probabilities: vec![0.0; k],
-            logits: vec![0.0; k],
-            noise: Mat::zeros(k, k),
-            epistemic: Mat::zeros(k, k),
-            total: Mat::zeros(k, k),
+            moments: CodeMoments { mean: vec![0.0; k], aleatoric, epistemic },
         }
-    }
-
-    /// E_{a ~ q}[ H(p(· | a)) ], given p_c.
-    fn noise_entropy(
-        &mut self,
-        component: &Component,
-        sample: usize,
-        temperature: f64,
-        half: &[f64],
-    ) -> Result<f64> {
-        let mut sum = 0.0;
-        self.each_code(component, sample, temperature, half, |share, p| sum += share * entropy(p))?;
-        Ok(sum)
     }
 
     /// Draws of p(· | a), a ~ q, with the share of each, given p_c.
@@ -173,69 +156,36 @@ impl Room {
         component: &Component,
         sample: usize,
         temperature: f64,
-        half: &[f64],
+        draws: &CodeDraws,
         mut visit: impl FnMut(f64, &[f64]),
     ) -> Result<()> {
         if matches!(component.epistemic, Covariance::Zero) {
             visit(1.0, &self.probabilities);
             return Ok(());
         }
-        let k = self.probabilities.len();
-        for j in 0..k {
-            for i in 0..k {
-                self.noise[(i, j)] = component.aleatoric.entry(i, j, sample);
-                self.epistemic[(i, j)] = component.epistemic.entry(i, j, sample);
-                self.total[(i, j)] = self.noise[(i, j)] + self.epistemic[(i, j)];
+        let CodeMoments { mean, aleatoric, epistemic } = &mut self.moments;
+        for (j, mean) in mean.iter_mut().enumerate() {
+            *mean = component.mean[(j, sample)];
+            for i in 0..aleatoric.nrows() {
+                aleatoric[(i, j)] = component.aleatoric.entry(i, j, sample);
+                epistemic[(i, j)] = component.epistemic.entry(i, j, sample);
             }
         }
-        let precision = Cholesky::new(self.noise.as_ref(), WHAT)?.inverse();
-        // C⁻¹ E, of which the transpose is the gain E C⁻¹; and E C⁻¹ A = E − E C⁻¹ E without the difference.
-        let gain = Cholesky::new(self.total.as_ref(), WHAT)?.solve(self.epistemic.as_ref());
-        let mut root = gain.transpose() * &self.noise;
-        semidefinite_root(&mut root);
-        for j in 1..k {
-            (0..j).for_each(|i| root[(i, j)] = 0.0);
-        }
-        // Logits are Λ a − ½ diag Λ, over τ: the draws' part of them is Λ R ξ √τ.
-        let spread = &precision * &root * faer::Scale(temperature.sqrt());
-        let mean = component.mean.subcols(sample, 1);
-        for class in 0..k {
-            let p = self.probabilities[class];
-            if p < NEGLIGIBLE {
-                continue;
-            }
-            let share = p / (2 * (half.len() / k)) as f64;
-            let residual = Mat::from_fn(k, 1, |i, _| f64::from(u8::from(i == class)) - mean[(i, 0)]);
-            let code = mean + gain.transpose() * residual;
-            let centre = &precision * code;
-            for draw in half.chunks_exact(k) {
-                for sign in [1.0, -1.0] {
-                    for (i, logit) in self.logits.iter_mut().enumerate() {
-                        *logit = centre[(i, 0)] - 0.5 * precision[(i, i)];
-                    }
-                    for (j, xi) in draw.iter().enumerate() {
-                        let column = spread.col_as_slice(j);
-                        self.logits.iter_mut().zip(column).for_each(|(logit, s)| *logit += sign * xi * s);
-                    }
-                    softmax(&mut self.logits, temperature);
-                    visit(share, &self.logits);
-                }
-            }
-        }
+        let codes = Codes::new(&self.moments)?;
+        codes.each(&self.probabilities, temperature, draws, |draw| visit(draw.share, draw.probabilities));
         Ok(())
     }
-}
-
-/// −Σ p log p.
-fn entropy(probabilities: &[f64]) -> f64 {
-    -probabilities.iter().map(|&p| if p > 0.0 { p * p.ln() } else { 0.0 }).sum::<f64>()
 }
 
 #[cfg(test)]
 mod tests {
     use rand::RngExt;
+    use rand_distr::{Distribution, StandardNormal};
 
     use super::*;
+    use crate::base::linalg::Cholesky;
+    use crate::base::random::stream;
+    use crate::error::Error;
     use crate::prediction::Dof;
 
     fn example(seed: u64, spread: f64) -> Component {

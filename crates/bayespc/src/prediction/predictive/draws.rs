@@ -96,3 +96,25 @@ pub(super) fn semidefinite_root(a: &mut Mat<f64>) {
         }
     }
 }
+
+/// Slopes by the lower triangle of `a` of what has these slopes by the root L of `a`, in their place: the steps of
+/// `semidefinite_root` backwards. A direction without variance has none.
+pub(super) fn root_slopes(root: &Mat<f64>, slopes: &mut Mat<f64>) {
+    for j in (0..root.nrows()).rev() {
+        let pivot = root[(j, j)];
+        for i in j + 1..root.nrows() {
+            let by = if pivot > 0.0 { slopes[(i, j)] / pivot } else { 0.0 };
+            slopes[(i, j)] = by;
+            slopes[(j, j)] -= by * root[(i, j)];
+            for k in 0..j {
+                slopes[(i, k)] -= by * root[(j, k)];
+                slopes[(j, k)] -= by * root[(i, k)];
+            }
+        }
+        let by = if pivot > 0.0 { 0.5 * slopes[(j, j)] / pivot } else { 0.0 };
+        slopes[(j, j)] = by;
+        for k in 0..j {
+            slopes[(j, k)] -= 2.0 * by * root[(j, k)];
+        }
+    }
+}

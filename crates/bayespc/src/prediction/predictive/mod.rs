@@ -4,6 +4,7 @@
 mod chunks;
 mod class_decomposition;
 mod classes;
+mod codes;
 mod component;
 mod density;
 mod draws;
@@ -14,6 +15,7 @@ mod recalibrated;
 mod scores;
 
 pub(crate) use chunks::filled;
-pub use class_decomposition::ClassDecomposition;
+pub use class_decomposition::{CLASS_DRAWS, ClassDecomposition};
+pub(crate) use codes::{CodeDraws, CodeMoments, Codes, Logits, entropy};
 pub use component::{Component, Covariance, Dof};
 pub use mixture::Predictive;
