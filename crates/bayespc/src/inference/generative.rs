@@ -74,7 +74,7 @@ pub fn impute<T: Real>(
     target: MatRef<'_, T>,
     weight_uncertainty: f64,
 ) -> Result<Imputed<T>> {
-    let (relaxer, clamp, activities, report) = relaxed(network, input, target, weight_uncertainty)?;
+    let Relaxed { relaxer, clamp, activities, report } = relaxed(network, input, target, weight_uncertainty)?;
     let newton = Newton::new(network, &relaxer, weight_uncertainty);
     let columns: Vec<Settled> = (0..input.ncols())
         .into_par_iter()
@@ -96,13 +96,21 @@ pub fn impute<T: Real>(
     })
 }
 
-/// What fills in missing entries, and the activities at rest with NaN entries free.
+/// Activities at rest, and what brought them there.
+pub(super) struct Relaxed<T: Real> {
+    pub relaxer: Relaxer<T>,
+    pub clamp: Clamp<T>,
+    pub activities: Activities<T>,
+    pub report: RelaxationReport,
+}
+
+/// Let the activities come to rest, with NaN entries free.
 pub(super) fn relaxed<T: Real>(
     network: &Network<T>,
     input: MatRef<'_, T>,
     target: MatRef<'_, T>,
     weight_uncertainty: f64,
-) -> Result<(Relaxer<T>, Clamp<T>, Activities<T>, RelaxationReport)> {
+) -> Result<Relaxed<T>> {
     network.settings().head.require_gaussian("impute")?;
     crate::network::check_input(input, network.d_input())?;
     if target.nrows() != network.n_targets() {
@@ -126,5 +134,5 @@ pub(super) fn relaxed<T: Real>(
     let relaxer = Relaxer::new(network, &settings, true)?;
     let mut activities = relaxer.start(input, target, &clamp);
     let report = relaxer.relax(&mut activities, &clamp);
-    Ok((relaxer, clamp, activities, report))
+    Ok(Relaxed { relaxer, clamp, activities, report })
 }

@@ -15,7 +15,7 @@ use rand::{Rng, RngExt};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::generative::relaxed;
+use super::generative::{Relaxed, relaxed};
 use super::newton::{Newton, Rest};
 use crate::base::check::{at_least_one, positive};
 use crate::base::random::{standard_normal, stream};
@@ -64,7 +64,8 @@ pub fn draw_missing<T: Real>(
 ) -> Result<Drawn<T>> {
     at_least_one("steps", settings.steps)?;
     positive("size", settings.size)?;
-    let (relaxer, clamp, activities, _) = relaxed(network, input, target, settings.weight_uncertainty)?;
+    let Relaxed { relaxer, clamp, activities, .. } =
+        relaxed(network, input, target, settings.weight_uncertainty)?;
     let newton = Newton::new(network, &relaxer, settings.weight_uncertainty);
     let chains = (0..input.ncols())
         .into_par_iter()

@@ -109,7 +109,9 @@ pub(super) fn normalised(mut logs: Vec<f64>) -> (f64, Vec<f64>) {
     let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let sum: f64 = logs.iter().map(|log| (log - largest).exp()).sum();
     let total = largest + sum.ln();
-    logs.iter_mut().for_each(|log| *log = (*log - total).exp());
+    for log in &mut logs {
+        *log = (*log - total).exp();
+    }
     (total, logs)
 }
 

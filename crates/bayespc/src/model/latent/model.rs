@@ -124,7 +124,7 @@ impl LatentModel {
         let lenses = self.lenses();
         let units: Vec<f64> = self.scaling.scale.iter().map(|scale| scale.ln()).collect();
         let total: f64 = units.iter().sum();
-        self.over_rows(&cells, |row| {
+        over_rows(&cells, |row| {
             let missing = &cells.missing[row];
             let standard = log_density(&lenses, cells.values.col_as_slice(row), missing)?;
             Ok(standard - (total - missing.iter().map(|&d| units[d]).sum::<f64>()))
@@ -135,7 +135,7 @@ impl LatentModel {
     pub fn impute(&self, table: MatRef<'_, f64>) -> Result<Completed> {
         let cells = Cells::new(table, &self.scaling)?;
         let lenses = self.lenses();
-        let filled = self.over_rows(&cells, |row| {
+        let filled = over_rows(&cells, |row| {
             if cells.missing[row].is_empty() {
                 return Ok(Vec::new());
             }
@@ -162,7 +162,7 @@ impl LatentModel {
     fn draw_from(&self, first: u64, table: MatRef<'_, f64>, n: usize, seed: u64) -> Result<Vec<Mat<f64>>> {
         let cells = Cells::new(table, &self.scaling)?;
         let lenses = self.lenses();
-        let drawn = self.over_rows(&cells, |row| {
+        let drawn = over_rows(&cells, |row| {
             if cells.missing[row].is_empty() {
                 return Ok(Vec::new());
             }
@@ -197,7 +197,7 @@ impl LatentModel {
     pub fn latents(&self, table: MatRef<'_, f64>) -> Result<Mat<f64>> {
         let cells = Cells::new(table, &self.scaling)?;
         let lens = self.whole.lens();
-        let means = self.over_rows(&cells, |row| {
+        let means = over_rows(&cells, |row| {
             Ok(lens.infer(cells.values.col_as_slice(row), &cells.missing[row])?.mean)
         })?;
         Ok(Mat::from_fn(self.n_latents(), cells.n(), |i, j| means[j][(i, 0)]))
@@ -207,17 +207,12 @@ impl LatentModel {
     pub fn memberships(&self, table: MatRef<'_, f64>) -> Result<Mat<f64>> {
         let cells = Cells::new(table, &self.scaling)?;
         let lenses = self.lenses();
-        let views = self.over_rows(&cells, |row| Ok(view(&lenses, &cells, row)?.shares))?;
+        let views = over_rows(&cells, |row| Ok(view(&lenses, &cells, row)?.shares))?;
         Ok(Mat::from_fn(self.n_parts(), cells.n(), |i, j| views[j][i]))
     }
 
     fn lenses(&self) -> Vec<(f64, Lens)> {
         self.parts.iter().map(|part| (part.log_weight, part.lens())).collect()
-    }
-
-    fn over_rows<R: Send>(&self, cells: &Cells, of: impl Fn(usize) -> Result<R> + Sync) -> Result<Vec<R>> {
-        let chunks = over_chunks(cells.n(), |rows| rows.map(&of).collect::<Result<Vec<_>>>());
-        Ok(chunks.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
     /// Mean and variance of a cell: those of the mixture.
@@ -246,4 +241,10 @@ fn view(lenses: &[(f64, Lens)], cells: &Cells, row: usize) -> Result<RowView> {
     let inferred = lenses.iter().map(|(_, lens)| lens.infer(values, missing)).collect::<Result<Vec<_>>>()?;
     let logs = lenses.iter().zip(&inferred).map(|((weight, _), row)| weight + row.log_evidence);
     Ok(RowView { shares: normalised(logs.collect()).1, inferred })
+}
+
+/// What `of` says of each row, in order.
+fn over_rows<R: Send>(cells: &Cells, of: impl Fn(usize) -> Result<R> + Sync) -> Result<Vec<R>> {
+    let chunks = over_chunks(cells.n(), |rows| rows.map(&of).collect::<Result<Vec<_>>>());
+    Ok(chunks.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
