@@ -58,6 +58,16 @@ pub enum Error {
         /// Number of the column, from 0.
         column: usize,
     },
+    /// A target is so large or so small that its variance is beyond what numbers hold.
+    #[error(
+        "target column {column} has a deviation of {scale:e}, whose square is beyond what numbers hold: give it in another unit"
+    )]
+    TargetScale {
+        /// Column of the target, from 0.
+        column: usize,
+        /// Its deviation.
+        scale: f64,
+    },
     /// A setting is outside its range.
     #[error("setting {name} = {value} is not valid: must be {must_be}")]
     Setting {

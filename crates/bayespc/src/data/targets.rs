@@ -84,7 +84,11 @@ impl<'a> Targets<'a> {
     /// Offset and scale of real values; one-hot codes are compared as they are.
     pub(crate) fn scaling(&self, weights: Option<&[f64]>) -> Result<Standardiser> {
         match *self {
-            Self::Values(values) => Standardiser::fit_with_weights(values, weights),
+            Self::Values(values) => {
+                let scaling = Standardiser::fit_with_weights(values, weights)?;
+                check_target_scales(&scaling)?;
+                Ok(scaling)
+            }
             Self::Classes { classes, .. } => Ok(Standardiser::identity(classes)),
         }
     }
@@ -162,6 +166,9 @@ impl<'a> Targets<'a> {
     }
 }
 
+/// Deviations whose squares, and factors of some thousands on them, are numbers.
+const SCALES: std::ops::RangeInclusive<f64> = 1e-140..=1e140;
+
 /// Different values a target has at most if it is one of few values.
 const MOST_VALUES: usize = 50;
 
@@ -178,6 +185,14 @@ impl OwnedTargets {
             Self::Values(values) => Targets::Values(values.as_ref()),
             Self::Classes(labels, classes) => Targets::Classes { labels, classes: *classes },
         }
+    }
+}
+
+/// The variance of every target is a number.
+fn check_target_scales(scaling: &Standardiser) -> Result<()> {
+    match scaling.scale.iter().position(|scale| !SCALES.contains(scale)) {
+        Some(column) => Err(Error::TargetScale { column, scale: scaling.scale[column] }),
+        None => Ok(()),
     }
 }
 

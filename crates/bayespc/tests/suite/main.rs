@@ -10,6 +10,7 @@ mod elsewhere;
 mod epistemic_toy;
 mod explain;
 mod generative;
+mod hostile;
 mod latent;
 mod laws;
 mod learners;
