@@ -123,28 +123,24 @@ pub fn run(args: &ImputeArgs) -> Result<()> {
         None => learn(&table, &settings)?,
     };
     let cells = columns.encode(&table)?;
-    match out {
-        Some(out) => {
-            let written = out.path().to_owned();
-            let mut draft = out.draft()?;
-            let mut sink = Sink::new(&mut draft, &written, args.digits);
-            write(args, &table, &model, &columns, &cells, &mut sink)?;
-            sink.finish()?;
-            draft.finish()?;
-            if let Some(model_out) = model_out {
-                model_out.write_whole(&model.to_bytes()?)?;
-            }
-            report(args, &table, &model, &columns)
-        }
-        None => {
-            if let Some(model_out) = model_out {
-                model_out.write_whole(&model.to_bytes()?)?;
-            }
-            let mut sink = Sink::csv(io::stdout().lock(), args.digits);
-            write(args, &table, &model, &columns, &cells, &mut sink)?;
-            sink.finish()
-        }
-    }
+    let keep_model = || match model_out {
+        Some(model_out) => model_out.write_whole(&model.to_bytes()?),
+        None => Ok(()),
+    };
+    let Some(out) = out else {
+        keep_model()?;
+        let mut sink = Sink::csv(io::stdout().lock(), args.digits);
+        write(args, &table, &model, &columns, &cells, &mut sink)?;
+        return sink.finish();
+    };
+    let written = out.path().to_owned();
+    let mut draft = out.draft()?;
+    let mut sink = Sink::new(&mut draft, &written, args.digits);
+    write(args, &table, &model, &columns, &cells, &mut sink)?;
+    sink.finish()?;
+    draft.finish()?;
+    keep_model()?;
+    report(args, &table, &model, &columns)
 }
 
 fn learn(table: &Table, settings: &LatentSettings) -> Result<(LatentModel, LatentColumns)> {
@@ -152,7 +148,9 @@ fn learn(table: &Table, settings: &LatentSettings) -> Result<(LatentModel, Laten
     if columns.is_empty() {
         bail!("{} has no column to learn from: {}", table.file(), left.join("; "));
     }
-    left.iter().for_each(|why| note(&format!("note: {why}")));
+    for why in &left {
+        note(&format!("note: {why}"));
+    }
     let cells = columns.encode(table)?;
     let bar = bar("learning", 1000);
     let fitted = LatentModel::fit(cells.as_ref(), settings, &mut Watched(bar.clone()));
@@ -175,19 +173,19 @@ fn write(
         let completed = model.impute(cells.as_ref())?;
         let filled = columns.decode(completed.values.as_ref(), Some(table), args.digits);
         let std = if args.std { columns.deviations(completed.std.as_ref()) } else { Vec::new() };
-        return sink.write(in_place(table, filled), std);
+        return sink.write(in_place(table, &filled), std);
     };
     for (i, drawn) in model.draw_missing(cells.as_ref(), draws, args.seed)?.iter().enumerate() {
         interrupt::check()?;
         let filled = columns.decode(drawn.as_ref(), Some(table), args.digits);
         let number = Column::numbers("draw", vec![i as f64; table.n_rows()]);
-        sink.write([number].into_iter().chain(in_place(table, filled)).collect(), Vec::new())?;
+        sink.write([number].into_iter().chain(in_place(table, &filled)).collect(), Vec::new())?;
     }
     Ok(())
 }
 
 /// The columns of the table in its order, those that were filled in place of the old ones.
-fn in_place(table: &Table, filled: Vec<Column>) -> Vec<Column> {
+fn in_place(table: &Table, filled: &[Column]) -> Vec<Column> {
     let usable = table.columns().iter().filter(|column| column.n_cells().is_some());
     usable.map(|old| filled.iter().find(|new| new.name == old.name).unwrap_or(old).clone()).collect()
 }

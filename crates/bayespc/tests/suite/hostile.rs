@@ -64,7 +64,7 @@ fn draw(seed: u64) -> Hostile {
     let weight = |rng: &mut ChaCha8Rng| [0.0, 1.0, 1e-6, 1e12][rng.random_range(0..4)];
     let weights = (rng.random_range(0..3) == 0).then(|| (0..n).map(|_| weight(&mut rng)).collect());
     let mut settings = ModelSettings { members: rng.random_range(1..3), ..ModelSettings::fast() };
-    settings.network.hidden_layer_sizes = [vec![], vec![4], vec![5, 3]][rng.random_range(0..3)].clone();
+    settings.network.hidden_layer_sizes = [&[][..], &[4], &[5, 3]][rng.random_range(0..3)].to_vec();
     settings.training.epochs = 3;
     settings.bins = [0, 0, 4][rng.random_range(0..3)];
     if rng.random() {

@@ -16,7 +16,9 @@ fn linear(d: usize, latents: usize, n: usize, seed: u64) -> Mat<f64> {
     let loadings = Mat::from_fn(d, latents, |_, _| normal(&mut rng));
     let z = Mat::from_fn(latents, n, |_, _| normal(&mut rng));
     let signal = &loadings * z;
-    Mat::from_fn(d, n, |i, j| 10f64.powi(i as i32 % 4) * (3.0 + signal[(i, j)] + 0.3 * normal(&mut rng)))
+    Mat::from_fn(d, n, |i, j| {
+        [1.0, 10.0, 100.0, 1000.0][i % 4] * (3.0 + signal[(i, j)] + 0.3 * normal(&mut rng))
+    })
 }
 
 /// Rows on a circle, noise 0.05, and a column of noise.
@@ -100,12 +102,10 @@ fn the_density_of_a_table_integrates_to_one() {
     let table = circle(200, 3);
     let two = Mat::from_fn(2, 200, |i, j| table[(i, j)]);
     let model = fit(&two, &fixed(1, 4));
-    let (points, reach) = (161, 4.0);
-    let step = 2.0 * reach / f64::from(points - 1);
-    let at = |i: i32| -reach + step * f64::from(i);
-    let grid = Mat::from_fn(2, (points * points) as usize, |i, j| {
-        at(if i == 0 { j as i32 % points } else { j as i32 / points })
-    });
+    let (points, reach) = (161_usize, 4.0);
+    let step = 2.0 * reach / (points - 1) as f64;
+    let at = |i: usize| -reach + step * i as f64;
+    let grid = Mat::from_fn(2, points * points, |i, j| at(if i == 0 { j % points } else { j / points }));
     let total: f64 =
         model.log_density(grid.as_ref()).unwrap().iter().map(|log| log.exp() * step * step).sum();
     assert!((total - 1.0).abs() < 1e-3, "{total}");

@@ -280,10 +280,10 @@ impl Model {
     }
 
     /// The probabilities of one network.
-    fn classes<'a>(&self, member: &'a Member, classes: &'a [usize]) -> Result<Classes<'a>> {
+    fn classes<'a>(&self, member: &'a Member, numbers: &'a [usize]) -> Result<Classes<'a>> {
         Ok(Classes {
             head: &member.network().settings().head,
-            classes,
+            numbers,
             noise: member.predictor().output_noise()?,
             temperatures: (member.temperature, self.temperature()),
         })

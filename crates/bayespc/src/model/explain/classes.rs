@@ -25,7 +25,7 @@ const OF_ENTROPIES: Precision = Precision { tolerance: 1e-8, rounding: 1e-8, pie
 pub(super) struct Classes<'a> {
     pub(super) head: &'a HeadSettings,
     /// 0 … K−1.
-    pub(super) classes: &'a [usize],
+    pub(super) numbers: &'a [usize],
     /// ⟨Σ_L⟩.
     pub(super) noise: &'a Mat<f64>,
     /// τ of the network, T of the model.
@@ -34,14 +34,14 @@ pub(super) struct Classes<'a> {
 
 impl Readings for Classes<'_> {
     fn outputs(&self) -> &[usize] {
-        self.classes
+        self.numbers
     }
 
     fn read(&self, point: &Point) -> Vec<f64> {
         match Logits::new(&self.moments(point)) {
             Ok(logits) => logits.probabilities(self.temperatures.1),
             // What cannot be factored cannot be predicted either: the prediction has failed before.
-            Err(_) => vec![f64::NAN; self.classes.len()],
+            Err(_) => vec![f64::NAN; self.numbers.len()],
         }
     }
 
@@ -62,7 +62,7 @@ impl Classes<'_> {
 
     /// μ, A and E.
     fn moments(&self, point: &Point) -> CodeMoments {
-        let (k, tau) = (self.classes.len(), self.temperatures.0);
+        let (k, tau) = (self.numbers.len(), self.temperatures.0);
         let diagonal = |value: &dyn Fn(usize) -> f64| {
             Mat::from_fn(k, k, |i, j| if i == j { tau * value(i) } else { 0.0 })
         };
@@ -83,7 +83,7 @@ impl Classes<'_> {
 
     /// Slopes by what the network says, of those by μ, A and E.
     fn pull(&self, point: &Point, by: &CodeMoments) -> Point {
-        let (k, tau) = (self.classes.len(), self.temperatures.0);
+        let (k, tau) = (self.numbers.len(), self.temperatures.0);
         let mut slopes = flat(point);
         if matches!(self.head, HeadSettings::Categorical(_)) {
             for i in 0..k {
@@ -113,7 +113,7 @@ impl Classes<'_> {
 
     /// r of logits.
     fn ratio(&self, point: &Point, i: usize) -> f64 {
-        let entry = i * self.classes.len() + i;
+        let entry = i * self.numbers.len() + i;
         FRAC_PI_8 * (point.epistemic[entry] + point.hidden_noise[entry])
     }
 
@@ -134,7 +134,7 @@ pub(super) struct Probability<'a> {
 
 impl Reading for Probability<'_> {
     fn outputs(&self) -> &[usize] {
-        self.of.classes
+        self.of.numbers
     }
 
     fn nodes(&self) -> usize {
@@ -143,7 +143,7 @@ impl Reading for Probability<'_> {
 
     fn read(&self, point: &Point) -> (f64, Point) {
         let only = |k: &usize| f64::from(u8::from(*k == self.class));
-        let by: Vec<f64> = self.of.classes.iter().map(only).collect();
+        let by: Vec<f64> = self.of.numbers.iter().map(only).collect();
         let (p, slopes) = self.of.probabilities(point, &by);
         (p[self.class], slopes)
     }
@@ -157,7 +157,7 @@ pub(super) struct NoiseEntropy<'a> {
 
 impl Reading for NoiseEntropy<'_> {
     fn outputs(&self) -> &[usize] {
-        self.of.classes
+        self.of.numbers
     }
 
     fn nodes(&self) -> usize {
@@ -198,7 +198,7 @@ mod tests {
             (HeadSettings::VarianceNode(VarianceNode::default()), &point),
         ];
         for (head, point) in &heads {
-            let of = Classes { head, classes: &[0, 1, 2], noise: &noise, temperatures: (1.7, 0.6) };
+            let of = Classes { head, numbers: &[0, 1, 2], noise: &noise, temperatures: (1.7, 0.6) };
             (0..3).for_each(|class| check(&Probability { of, class }, point));
             check(&NoiseEntropy { of, draws: &draws }, point);
         }

@@ -156,7 +156,7 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         let columns: Vec<MatrixNormalWishart> = (0..2)
             .map(|d| {
-                let mean = Mat::from_fn(1, k + 1, |_, a| (d as f64 - a as f64).cos());
+                let mean = Mat::from_fn(1, k + 1, |_, a| (f64::from(d) - a as f64).cos());
                 let precision = Mat::from_fn(k + 1, k + 1, |a, b| if a == b { 6.0 + a as f64 } else { 1.0 });
                 MatrixNormalWishart::new(mean, precision, Mat::from_fn(1, 1, |_, _| 5.0), 20.0).unwrap()
             })
