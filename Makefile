@@ -7,7 +7,7 @@ export BAYESPC_DATA ?= $(abspath $(DATA))
 endif
 OUT ?= out
 
-.PHONY: demo test check lint rust python page wheel docs soak figures bench peers peers-tables peers-env clean
+.PHONY: demo test check lint rust python page wheel docs soak fuzz figures bench peers peers-tables peers-env clean
 
 demo: ## fit the built-in wine table, print metrics, write a model file and a report
 	@mkdir -p $(OUT)
@@ -55,9 +55,14 @@ docs: ## the documentation site, in site/; links are checked
 figures: ## every figure and table of the paper; hours without QUICK=1
 	cargo run --release -p bayespc-cli -- reproduce all --out $(OUT) $(if $(QUICK),--quick)
 
-soak: ## what is not for every day: kill the command for MINUTES=5 and see what is left
-	cargo build --release -p bayespc-cli --no-default-features
-	python3 scripts/soak/crashes.py --command target/release/bayespc --minutes $${MINUTES:-5}
+soak: ## what is not for every day: kill the command for MINUTES=5 and see what is left, load the server, try hostile tables
+	cargo build --release -p bayespc-cli
+	python3 scripts/soak/crashes.py --command target/release/bayespc --minutes $${MINUTES:-5} $(if $(wildcard .venv/bin/python),--python .venv/bin/python)
+	python3 scripts/soak/load.py --command target/release/bayespc
+	BAYESPC_HOSTILE=$${HOSTILE:-2000} cargo test --release -p bayespc --test suite hostile
+
+fuzz: ## every fuzz target for SECONDS=60
+	sh scripts/fuzz.sh $${SECONDS:-60}
 
 bench:
 	cargo bench -p bayespc
@@ -78,5 +83,5 @@ peers-tables: peers-env ## other programs on the benchmark's splits and on gaps,
 	@echo "records: $(OUT)/benchmark-peers.csv and gaps-peers.csv; bayespc reproduce benchmark|gaps --out $(OUT) shows them beside ours"
 
 clean:
-	rm -rf $(OUT) dist site .venv .venv-peers .venv-docs
+	rm -rf $(OUT) dist site .venv .venv-peers .venv-docs fuzz/target fuzz/corpus fuzz/artifacts
 	cargo clean

@@ -1,23 +1,29 @@
 """Kill the command at random moments and see what is left.
 
-    python scripts/soak/crashes.py --command target/release/bayespc [--minutes 5] [--seed 0]
+    python scripts/soak/crashes.py --command target/release/bayespc [--minutes 5] [--seed 0] [--python .venv/bin/python]
 
-Four trials take turns, in a folder of their own:
+Trials take turns, in a folder of their own:
 
 * `fit --out` over an existing model, killed (SIGKILL): the old file or the new one is there, whole, and nothing else;
 * `fit --stream --checkpoint`, killed again and again and started again with the same command: the model it ends with has
   the bits of an undisturbed run;
 * `fit --out` where the disk is full or the folder is read-only: an error, and the old file as it was;
-* two writers of one file at once: one of their two models, whole.
+* two writers of one file at once: one of their two models, whole;
+* `reproduce figure2 --quick`, killed and started again until it ends: the records of an undisturbed run;
+* with `--python`, a fit in rounds on a Dask cluster with a checkpoint, of which client and workers are killed, until it ends:
+  the bits of an undisturbed fit.
 
 One JSON line in the end: how many kills, in how many of them a new file was found, what went wrong (nothing, or the
 script exits with 1).
 """
 
 import argparse
+import contextlib
 import json
+import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,6 +31,31 @@ import time
 from pathlib import Path
 
 ROWS = 30_000
+
+ROUNDS = """
+import sys
+import dask
+import numpy as np
+from distributed import Client, LocalCluster
+from bayespc import presets
+from bayespc.dask import DaskBPCRegressor
+
+def main():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 5))
+    y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=len(X))
+    parts = [dask.delayed(X[i : i + 2500]) for i in range(0, len(X), 2500)]
+    targets = [dask.delayed(y[i : i + 2500]) for i in range(0, len(X), 2500)]
+    options = presets.fast() | {"hidden_layer_sizes": (20,), "max_iter": 12, "random_state": 0}
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1") as cluster:
+        with Client(cluster):
+            model = DaskBPCRegressor(**options).fit(parts, targets, rounds=True, checkpoint=sys.argv[1])
+    model.save(sys.argv[2])
+
+if __name__ == "__main__":
+    main()
+"""
+"""A fit in rounds: checkpoint and result are its arguments."""
 
 
 class Driver:
@@ -35,6 +66,8 @@ class Driver:
         self.folder = folder
         self.random = random.Random(seed)
         self.counts = {"kills": 0, "old": 0, "new": 0, "resumed": 0, "refused": 0, "races": 0}
+        self.counts |= {"reproduced": 0, "rounds": 0}
+        self.python: str | None = None
         self.wrong: list[str] = []
         self.table = folder / "table.csv"
         draw = random.Random(1)
@@ -156,6 +189,67 @@ class Driver:
             self.complain(f"two writers left {sorted(where.iterdir())}")
         self.counts["races"] += 1
 
+    def reproducing(self) -> None:
+        """Kill an experiment until it comes to its end."""
+        where = self.folder / "reproducing"
+        shutil.rmtree(where, ignore_errors=True)
+        where.mkdir()
+        line = ["reproduce", "figure2", "--quick", "--out"]
+        began = time.monotonic()
+        if self.run([*line, "whole"], where) != 0:
+            self.complain("an experiment that nobody disturbed failed")
+            return
+        longest = 0.8 * (time.monotonic() - began)
+        for attempt in range(12):
+            if not self.killed([*line, "again"], where, longest if attempt < 10 else 600.0):
+                break
+        whole, again = where / "whole", where / "again"
+        names = [{path.name for path in folder.iterdir()} for folder in (whole, again)]
+        if names[0] != names[1]:
+            self.complain(f"an experiment that was killed left {sorted(names[0] ^ names[1])}")
+        for path in whole.glob("*.csv"):
+            if self.records(path) != self.records(again / path.name):
+                self.complain(f"an experiment that was killed has other records in {path.name}")
+        self.counts["reproduced"] += 1
+
+    @staticmethod
+    def records(path: Path) -> list[str]:
+        """Return the records of an experiment in any order, without the seconds they took."""
+        return sorted(line for line in path.read_text().splitlines() if "seconds" not in line)
+
+    def rounds(self) -> None:
+        """Kill a fit on a cluster, client and workers, until it comes to its end."""
+        where = self.folder / "rounds"
+        shutil.rmtree(where, ignore_errors=True)
+        where.mkdir()
+        (where / "fit.py").write_text(ROUNDS)
+        self.cluster(where, "whole", None)
+        if not (where / "whole.out").exists():
+            self.complain("rounds that nobody disturbed failed")
+            return
+        for attempt in range(12):
+            self.cluster(where, "again", self.random.uniform(2, 20) if attempt < 10 else None)
+            if (where / "again.out").exists():
+                break
+        else:
+            self.complain("rounds that were killed again and again have no end")
+            return
+        if self.networks(where / "again.out") != self.networks(where / "whole.out"):
+            self.complain("rounds that went on after kills have other bits")
+        self.counts["rounds"] += 1
+
+    def cluster(self, where: Path, name: str, seconds: float | None) -> None:
+        """Run the fit; kill the client and, as they are of its session, all workers after so many seconds."""
+        line = [str(self.python), "fit.py", f"{name}.checkpoint", f"{name}.out"]
+        process = subprocess.Popen(line, cwd=where, start_new_session=True, **self.quiet)  # type: ignore[call-overload]
+        try:
+            process.wait(seconds if seconds is not None else 600.0)
+        except subprocess.TimeoutExpired:
+            self.counts["kills"] += 1
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
 
 def main() -> None:
     """Take turns until the time is up."""
@@ -163,11 +257,16 @@ def main() -> None:
     parser.add_argument("--command", type=Path, required=True, help="the program bayespc")
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--python", type=Path, help="a Python that has bayespc and dask")
     arguments = parser.parse_args()
     end = time.monotonic() + 60 * arguments.minutes
     with tempfile.TemporaryDirectory() as folder:
         driver = Driver(arguments.command, Path(folder), arguments.seed)
-        trials = [driver.overwriting, driver.resuming, driver.refusing, driver.racing]
+        trials = [driver.overwriting, driver.resuming, driver.refusing, driver.racing, driver.reproducing]
+        if arguments.python is not None:
+            # Not resolved: a virtual environment is known by where its interpreter seems to be.
+            driver.python = str(arguments.python.absolute())
+            trials.append(driver.rounds)
         turn = 0
         while turn < len(trials) or time.monotonic() < end:
             trials[turn % len(trials)]()

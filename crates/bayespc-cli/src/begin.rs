@@ -17,6 +17,7 @@ use crate::failure::usage;
 use crate::fit::{DATA_NOTE, ENCODING_NOTE};
 use crate::input::{Part, TableArgs};
 use crate::output::{Files, note, print, print_json};
+use crate::predict::model_bytes;
 use crate::progress::bar;
 use crate::settings::SettingsArgs;
 use crate::{columns, interrupt, threads};
@@ -143,7 +144,7 @@ pub fn run(args: &BeginArgs) -> Result<()> {
 
 /// A model in the making, from its file.
 pub fn read(path: &Path) -> Result<Rounds> {
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read model {}", path.display()))?;
+    let bytes = model_bytes(path)?;
     Rounds::from_bytes(&bytes)
         .with_context(|| format!("{} was not made by `bayespc begin` or `bayespc merge`", path.display()))
 }

@@ -32,8 +32,8 @@ The result has, for each row of the table, the column `base`, one column for eac
 base plus the others is total, which is the prediction. Base is the prediction for a row that is average in every column.
 A column's number says how much of the difference from there belongs to it, in the units of the target; for `--of
 aleatoric` (noise) and `--of epistemic` (what more data would take away) these are variances, so the square of those
-units. For classes it is the probability of a class: --target names it, else it is the most probable one of each row,
-given in the column `class`.
+units. For classes the mean is the probability of a class: --target names it, else it is the most probable one of each row,
+given in the column `class`. Their noise and doubt are parts of the entropy of all classes, in nats.
 
 With --out the columns are listed by importance, the mean of their numbers' sizes, and the rows go to the file.")]
 pub struct ExplainArgs {
@@ -75,9 +75,9 @@ pub struct ExplainArgs {
 enum Of {
     /// The mean, or the probability of a class
     Mean,
-    /// Variance of the noise
+    /// Variance of the noise, or the entropy it leaves of the class
     Aleatoric,
-    /// Variance that more data would take away
+    /// Variance, or entropy, that more data would take away
     Epistemic,
 }
 
@@ -124,7 +124,7 @@ pub fn run(args: &ExplainArgs) -> Result<()> {
         })?;
         return print_json(&json!({
             "of": args.of.quantity().name(),
-            "target": explainer.target.map(|k| &explainer.names[k]),
+            "target": explainer.target_name(),
             "columns": explainer.columns,
             "importance": importance.means(),
             "rows": listed,
@@ -169,9 +169,9 @@ impl<'a> Explainer<'a> {
         let names = target_names(encoding, model);
         let is_classes = model.task() != Task::Regression;
         let of = args.of.quantity();
-        if is_classes && of != Quantity::Mean {
+        if is_classes && of != Quantity::Mean && args.target.is_some() {
             return Err(usage(format!(
-                "--of {}: this model predicts classes, of which only the probability (--of mean) is explained",
+                "--target with --of {}: the entropy is that of all classes together; only the probability (--of mean) is of one",
                 of.name()
             )));
         }
@@ -184,10 +184,16 @@ impl<'a> Explainer<'a> {
                 })?;
                 Some(place)
             }
-            None => (!is_classes).then_some(0),
+            None => (!is_classes || of != Quantity::Mean).then_some(0),
         };
         let columns = encoding.features.iter().map(|feature| feature.name.clone()).collect();
         Ok(Self { model, of, target, names, columns, owners: encoding.owners() })
+    }
+
+    /// The one target or class that is explained; an entropy is of all classes.
+    fn target_name(&self) -> Option<&str> {
+        let is_entropy = self.model.task() != Task::Regression && self.of != Quantity::Mean;
+        self.target.filter(|_| !is_entropy).map(|k| self.names[k].as_str())
     }
 
     /// Values by column of the table, and the class of each row if it is its own.

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::interrupt::Interrupted;
+use crate::output::printable;
 
 /// The command line or the settings are wrong; exit code 2, like clap's own complaints.
 #[derive(Debug)]
@@ -52,7 +53,7 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         told = cause;
     }
     // Nothing is left to do if even standard error is closed.
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", printable(&text));
     if error.is::<Usage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
 }
 

@@ -109,7 +109,7 @@ pub fn run(args: &FitArgs) -> Result<()> {
     let predictions = Predictions::of(&model, scored)?;
     let scores = Scores::of(&predictions, &scored.targets, &model.target_scaling().scale, &problem.targets)?;
     if let Some(page) = page {
-        let html = html(&problem, &parts, &model, &predictions, &scores, held_out)?;
+        let html = html(&problem, &parts, &model, &predictions, held_out)?;
         page.write_whole(html.as_bytes())?;
     }
     if let Some(out) = out {
@@ -169,7 +169,6 @@ fn html(
     parts: &Parts,
     model: &Model,
     predictions: &Predictions,
-    scores: &Scores,
     held_out: bool,
 ) -> Result<String> {
     let scored = if held_out { &parts.test } else { &parts.train };
@@ -202,7 +201,6 @@ fn html(
         inputs: scored.features.as_ref(),
         class_shares: &class_shares,
         held_out,
-        scores: scores.rows(),
         outcome,
         settings: &settings,
         version: env!("CARGO_PKG_VERSION"),

@@ -1,6 +1,7 @@
 //! Where results go: standard output, or files that are there whole or not at all, and never in place of what
 //! was read.
 
+use std::borrow::Cow;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -198,7 +199,7 @@ impl Write for Draft {
 /// Print text and a line break on standard output.
 pub fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
+    out.write_all(printable(text).as_bytes())?;
     out.write_all(b"\n")?;
     out.flush()?;
     Ok(())
@@ -212,7 +213,18 @@ pub fn print_json(value: &serde_json::Value) -> Result<()> {
 /// Tell the user something that is not the result.
 pub fn note(text: &str) {
     // Whoever closed standard error does not want to know.
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", printable(text));
+}
+
+/// Text for people, in which control characters are shown and not obeyed: names of columns come from files, and a terminal
+/// does what escape sequences in them say.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    let is_command = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if !text.contains(is_command) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |c: char| if is_command(c) { c.escape_default().to_string() } else { c.to_string() };
+    Cow::Owned(text.chars().map(shown).collect())
 }
 
 /// Names and values in two columns.

@@ -1,6 +1,7 @@
 //! `bayespc predict`: a table of predictions, with their uncertainty, for the rows of another table.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -21,6 +22,12 @@ use crate::threads;
 
 /// Rows predicted at a time: few enough for memory, many enough for speed.
 const BATCH: usize = 4096;
+
+/// Bytes of a model file that tell whether it is one.
+const BEGINNING: u64 = 16;
+
+/// Longest header of a safetensors file.
+const HEADER: u64 = 100_000_000;
 
 /// Predict the rows of a table.
 #[derive(Args, Debug)]
@@ -87,9 +94,26 @@ enum MethodArg {
 
 /// Read a model, with an error that names the file.
 pub fn read_model(path: &Path) -> Result<Model> {
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read model {}", path.display()))?;
+    let bytes = model_bytes(path)?;
     Model::from_bytes(&bytes)
         .with_context(|| format!("{} is not a model that can be used; fit it again", path.display()))
+}
+
+/// The bytes of a model file. What does not begin as one is not read on: a device may have no end.
+pub fn model_bytes(path: &Path) -> Result<Vec<u8>> {
+    let context = || format!("cannot read model {}", path.display());
+    let mut file = File::open(path).with_context(context)?;
+    let mut bytes = Vec::new();
+    Read::by_ref(&mut file).take(BEGINNING).read_to_end(&mut bytes).with_context(context)?;
+    // The length of a JSON object, and its brace.
+    let begins = match bytes.first_chunk::<8>() {
+        Some(length) => (2..=HEADER).contains(&u64::from_le_bytes(*length)) && bytes.get(8) == Some(&b'{'),
+        None => false,
+    };
+    if begins {
+        file.read_to_end(&mut bytes).with_context(context)?;
+    }
+    Ok(bytes)
 }
 
 /// The encoding that a model was fitted with.

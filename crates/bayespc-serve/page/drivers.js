@@ -17,15 +17,15 @@ export function showDrivers(model, target, { of, drivers }) {
   const kind = { mean: "", aleatoric: "noise", epistemic: "ignorance" };
   byId("drivers").hidden = drivers.length === 0;
   byId("drivers-text").textContent = "What each column adds or takes away, from the average training row to this one; the parts add up.";
-  byId("drivers-lists").replaceChildren(...drivers.map((driver) => list(driver, what[driver.quantity], kind[driver.quantity])));
+  byId("drivers-lists").replaceChildren(...drivers.map((driver) => list(driver, what[driver.quantity], kind[driver.quantity], isClasses ? "entropy" : "variance")));
 }
 
-function list({ quantity, base, total, columns }, title, kind) {
+function list({ quantity, base, total, columns }, title, kind, unit) {
   const named = columns.slice(0, columns.length > NAMED + 1 ? NAMED : NAMED + 1);
   const rest = columns.slice(named.length).reduce((sum, { value }) => sum + value, 0);
   const parts = columns.length > named.length ? [...named, { column: `${columns.length - named.length} others`, value: rest }] : named;
   const largest = Math.max(...parts.map(({ value }) => Math.abs(value)), Number.MIN_VALUE);
-  const of = quantity === "mean" ? "" : "variance ";
+  const of = quantity === "mean" ? "" : `${unit} `;
   const swatch = kind ? el("i", { class: `swatch ${kind}` }) : null;
   return el("div", {},
     el("h3", {}, swatch, title),

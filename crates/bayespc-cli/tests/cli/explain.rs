@@ -67,7 +67,17 @@ fn a_class_is_named_or_each_rows_own() {
     let red = sandbox.ok("explain m.safetensors spots.csv --target red");
     assert_eq!(red.lines().next().unwrap(), "base,a,b,total");
     sandbox.fails("explain m.safetensors spots.csv --target rd", 2, &["--target rd", "did you mean `red`?"]);
-    sandbox.fails("explain m.safetensors spots.csv --of epistemic", 2, &["--of epistemic", "classes"]);
+    let doubt = sandbox.ok("explain m.safetensors spots.csv --of epistemic");
+    assert_eq!(doubt.lines().next().unwrap(), "base,a,b,total");
+    assert!(doubt.lines().skip(1).all(|row| *numbers(row).last().unwrap() < std::f64::consts::LN_2));
+    let value: Value =
+        serde_json::from_str(&sandbox.ok("explain m.safetensors spots.csv --of aleatoric --json")).unwrap();
+    assert!(value["target"].is_null() && value["rows"][0]["total"].as_f64().unwrap() > 0.0);
+    sandbox.fails(
+        "explain m.safetensors spots.csv --of epistemic --target red",
+        2,
+        &["--target", "--of epistemic", "all classes"],
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
-use crate::support::Sandbox;
+use crate::support::{QUICK, Sandbox, flats};
 
 /// One small network, hardly trained: what is tested is everything around it.
 const HASTY: &str =
@@ -70,4 +70,66 @@ fn hostile_tables_are_learned_from_or_refused_by_name() {
     let wrong = wrong.into_inner().unwrap();
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
     assert!(sandbox.files_with(".part").is_empty());
+}
+
+#[test]
+fn what_is_no_model_is_refused_at_once_even_without_an_end() {
+    let sandbox = Sandbox::new();
+    for endless in ["/dev/zero", "/dev/urandom", "/dev/full"] {
+        if Path::new(endless).exists() {
+            sandbox.fails(&format!("inspect {endless}"), 1, &[endless, "is not a model"]);
+        }
+    }
+    // A header as long as a word is no header; one that is promised and does not come is missed.
+    sandbox.write("short", "y\ny\n");
+    sandbox.fails("inspect short", 1, &["short is not a model"]);
+    let mut promised = 1_000_000_u64.to_le_bytes().to_vec();
+    promised.extend_from_slice(b"{\"a\":");
+    sandbox.write("promised", promised);
+    sandbox.fails("inspect promised", 1, &["promised is not a model"]);
+}
+
+/// A pipe waits for its writer, as pipes do; then table and model come through it as from files.
+#[cfg(unix)]
+#[test]
+fn tables_and_models_come_through_pipes() {
+    let sandbox = Sandbox::new();
+    let made =
+        |name: &str| assert!(Command::new("mkfifo").arg(sandbox.path(name)).status().unwrap().success());
+    made("flats.csv");
+    made("model");
+    let fit = format!("fit flats.csv --target rent --out m.safetensors --test-fraction 0 {QUICK}");
+    let through = |name: &str, bytes: Vec<u8>, line: &str| {
+        let path = sandbox.path(name);
+        std::thread::scope(|scope| {
+            scope.spawn(move || std::fs::write(path, bytes).unwrap());
+            sandbox.ok(line)
+        })
+    };
+    through("flats.csv", flats(40).into_bytes(), &fit);
+    let text = through("model", sandbox.read("m.safetensors"), "inspect model");
+    assert!(text.contains("rent"), "{text}");
+}
+
+#[test]
+fn escape_sequences_in_names_do_not_reach_the_terminal() {
+    let sandbox = Sandbox::new();
+    let evil = "\u{1b}]0;owned\u{7}size\u{1b}[2J";
+    sandbox.write("evil.csv", flats(60).replacen("size", evil, 1));
+    let run = sandbox.run(&format!("fit evil.csv --target rent --out m.safetensors {QUICK}"));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let inspected = sandbox.run("inspect m.safetensors");
+    let card = sandbox.run("inspect m.safetensors --card");
+    sandbox.write("other.csv", "size,rent\n1,2\n");
+    let refused = sandbox.run("predict m.safetensors other.csv");
+    assert_eq!(refused.code, 1);
+    for run in [run, inspected, card, refused] {
+        assert!(
+            !run.stdout.contains('\u{1b}') && !run.stderr.contains('\u{1b}'),
+            "{}{}",
+            run.stdout,
+            run.stderr
+        );
+        assert!(!run.stderr.contains('\u{7}') && !run.stdout.contains('\u{7}'));
+    }
 }

@@ -7,6 +7,7 @@ use bayespc::metrics;
 use bayespc::prediction::{Component, Covariance, Dof, Predictive};
 use faer::{Mat, MatRef};
 
+use super::BINS;
 use super::shared::{number, percent};
 use crate::error::Result;
 use crate::report::Block;
@@ -36,63 +37,100 @@ impl Beside {
             epistemic: Covariance::Zero,
             dof: Dof::Normal,
         })?;
-        let (own, constant) = (
-            metrics::regression_metrics(predictive, targets)?,
-            metrics::regression_metrics(&guess, targets)?,
-        );
-        let mean = predictive.mean();
-        let r2: Vec<f64> = (0..d)
-            .map(|i| {
-                let truth: Vec<f64> = targets.row(i).iter().copied().collect();
-                let middle = truth.iter().sum::<f64>() / n as f64;
-                let variance: f64 = truth.iter().map(|y| (y - middle).powi(2)).sum();
-                let error: f64 = truth.iter().enumerate().map(|(j, y)| (y - mean[(i, j)]).powi(2)).sum();
-                1.0 - error / variance
-            })
-            .collect();
-        let row =
-            |name: &str, own: f64, constant: f64| [name.to_owned(), number(own, 4), number(constant, 4)];
         let mut rows = Vec::new();
-        for (k, r2) in r2.iter().enumerate() {
-            let name = if d == 1 { "R²".to_owned() } else { format!("R² of {}", names[k]) };
-            rows.push([name, number(*r2, 3), "0".to_owned()]);
+        let (own, constant) = (each_target(predictive, targets)?, each_target(&guess, targets)?);
+        for (k, (own, constant)) in own.iter().zip(&constant).enumerate() {
+            let of = if d == 1 { String::new() } else { format!(" of {}", names[k]) };
+            let row = |name: &str, score: fn(&TargetScores) -> f64| {
+                [format!("{name}{of}"), number(score(own), 4), number(score(constant), 4)]
+            };
+            rows.push([format!("R²{of}"), number(own.r2, 3), "0".to_owned()]);
+            rows.push(row("root mean squared error", |scores| scores.rmse));
+            rows.push(row("mean absolute error", |scores| scores.mae));
+            rows.push(row("continuous ranked probability score", |scores| scores.crps));
+            let coverage = [own.coverage, constant.coverage].map(percent);
+            rows.push([format!("share inside 90 % intervals{of}"), coverage[0].clone(), coverage[1].clone()]);
+            rows.push(row("mean width of 90 % intervals", |scores| scores.width));
         }
-        rows.push(row("root mean squared error", own.rmse, constant.rmse));
-        rows.push(row("mean absolute error", own.mae, constant.mae));
-        if let (Some(own), Some(constant)) = (own.log_density, constant.log_density) {
-            rows.push(row("mean log density (higher is better)", own, constant));
+        let density = |predictive: &Predictive| metrics::regression_metrics(predictive, targets);
+        if let (Some(own), Some(constant)) = (density(predictive)?.log_density, density(&guess)?.log_density)
+        {
+            let name = "mean log density (higher is better)".to_owned();
+            rows.push([name, number(own, 4), number(constant, 4)]);
         }
-        rows.push(row("continuous ranked probability score", own.crps, constant.crps));
-        let coverage = [own.coverage_90, constant.coverage_90].map(percent);
-        rows.push(["share inside 90 % intervals".to_owned(), coverage[0].clone(), coverage[1].clone()]);
-        rows.push(row("mean width of 90 % intervals", own.width_90, constant.width_90));
+        let r2 = own.iter().map(|scores| scores.r2).collect();
         Ok(Self { rows, r2, accuracy: None })
     }
 
     /// Of classes; `shares` are those of the training rows.
     pub(super) fn classes(probabilities: MatRef<'_, f64>, labels: &[usize], shares: &[f64]) -> Result<Self> {
         let guess = Mat::from_fn(probabilities.nrows(), labels.len(), |k, _| shares[k]);
-        let score = |p: MatRef<'_, f64>| -> Result<[f64; 3]> {
+        let score = |p: MatRef<'_, f64>| -> Result<[f64; 4]> {
             Ok([
                 metrics::accuracy(p, labels)?,
                 metrics::negative_log_likelihood(p, labels)?,
                 metrics::brier_score(p, labels)?,
+                metrics::expected_calibration_error(p, labels, BINS)?,
             ])
         };
         let (own, constant) = (score(probabilities)?, score(guess.as_ref())?);
-        let names = ["accuracy", "log loss (lower is better)", "Brier score (lower is better)"];
-        let rows = (0..3).map(|i| [names[i].to_owned(), number(own[i], 4), number(constant[i], 4)]).collect();
+        let names = [
+            "accuracy",
+            "log loss (lower is better)",
+            "Brier score (lower is better)",
+            "expected calibration error (lower is better)",
+        ];
+        let rows = (0..names.len())
+            .map(|i| [names[i].to_owned(), number(own[i], 4), number(constant[i], 4)])
+            .collect();
         Ok(Self { rows, r2: Vec::new(), accuracy: Some((own[0], constant[0])) })
     }
 
-    pub(super) fn table(&self) -> Block {
+    /// The scores, of these rows.
+    pub(super) fn table(&self, of_rows: &str) -> Block {
         Block::Table {
-            caption: "Beside a constant guess, which knows the training targets and no column.".to_owned(),
+            caption: format!(
+                "Scores on {of_rows}. The constant guess knows the training targets and no column."
+            ),
             header: ["score", "this model", "constant guess"].map(str::to_owned).to_vec(),
             rows: self.rows.iter().map(|row| row.to_vec()).collect(),
             highlight: Vec::new(),
         }
     }
+}
+
+/// Scores of one target.
+struct TargetScores {
+    /// 1 − mean squared error / variance of the scored targets.
+    r2: f64,
+    rmse: f64,
+    mae: f64,
+    crps: f64,
+    /// Share of the targets inside their 90 % intervals.
+    coverage: f64,
+    width: f64,
+}
+
+fn each_target(predictive: &Predictive, targets: MatRef<'_, f64>) -> Result<Vec<TargetScores>> {
+    let (mean, crps, (lower, upper)) =
+        (predictive.mean(), predictive.crps(targets)?, predictive.interval(0.9)?);
+    let n = targets.ncols() as f64;
+    let of_target = |i: usize| {
+        let average = |of: &dyn Fn(usize) -> f64| (0..targets.ncols()).map(of).sum::<f64>() / n;
+        let middle = average(&|j| targets[(i, j)]);
+        let error = |j: usize| mean[(i, j)] - targets[(i, j)];
+        let square = average(&|j| error(j).powi(2));
+        let inside = |j: usize| lower[(i, j)] <= targets[(i, j)] && targets[(i, j)] <= upper[(i, j)];
+        TargetScores {
+            r2: 1.0 - square / average(&|j| (targets[(i, j)] - middle).powi(2)),
+            rmse: square.sqrt(),
+            mae: average(&|j| error(j).abs()),
+            crps: average(&|j| crps[(i, j)]),
+            coverage: average(&|j| f64::from(u8::from(inside(j)))),
+            width: average(&|j| upper[(i, j)] - lower[(i, j)]),
+        }
+    };
+    Ok((0..targets.nrows()).map(of_target).collect())
 }
 
 #[cfg(test)]

@@ -46,8 +46,6 @@ pub struct FitReport<'a> {
     pub class_shares: &'a [f64],
     /// Whether the scored rows were held out, or are those learned from.
     pub held_out: bool,
-    /// Names and values of the scores.
-    pub scores: Vec<(String, String)>,
     /// Predictions with the truth.
     pub outcome: Outcome<'a>,
     /// The settings as TOML.
@@ -86,7 +84,7 @@ impl FitReport<'_> {
         let advice = Block::Text(sentences(&self.facts(&beside, &why.leading)?));
         let mut sections = vec![
             Section { heading: "In short".to_owned(), blocks: vec![advice] },
-            Section { heading: "Scores".to_owned(), blocks: vec![beside.table(), self.score_table()] },
+            Section { heading: "Scores".to_owned(), blocks: vec![beside.table(&self.scored_rows())] },
         ];
         match &self.outcome {
             Outcome::Values { predictive, targets, names } => {
@@ -160,21 +158,12 @@ impl FitReport<'_> {
         Ok(facts)
     }
 
-    fn score_table(&self) -> Block {
-        let rows = if self.held_out {
+    /// Which rows the scores are of.
+    fn scored_rows(&self) -> String {
+        if self.held_out {
             format!("{} rows that were held out from training", self.n_scored())
         } else {
             "the rows the model was trained on: expect worse on new ones".to_owned()
-        };
-        Block::Table {
-            caption: format!("Scores on {rows}."),
-            header: vec!["score".to_owned(), "value".to_owned()],
-            rows: self
-                .scores
-                .iter()
-                .map(|(name, value)| vec![name.clone(), value.replace('-', "−")])
-                .collect(),
-            highlight: Vec::new(),
         }
     }
 
@@ -264,7 +253,6 @@ mod tests {
             inputs: inputs.as_ref(),
             class_shares: &[],
             held_out: true,
-            scores: vec![("RMSE".to_owned(), "-1.5".to_owned())],
             outcome: Outcome::Values { predictive: &predictive, targets: targets.as_ref(), names: &names },
             settings: "members = 2\n",
             version: "0.0.0",
@@ -292,7 +280,10 @@ mod tests {
             assert!(html.contains(text), "no {text}");
         }
         assert!(html.contains("a &amp; b") && !html.contains("<noise>") && !html.contains("<b>place"));
-        assert!(html.contains("60 rows that were held out") && html.contains("−1.5"));
+        assert!(html.contains("60 rows that were held out"));
+        // Every score once, and of each target.
+        assert_eq!(html.matches("mean squared error of rent").count(), 1);
+        assert_eq!(html.matches("mean squared error of &lt;noise&gt;").count(), 1);
         // Self-contained: the only address is the name of the SVG format.
         assert!(
             html.match_indices("http").all(|(at, _)| html[at..].starts_with("http://www.w3.org/2000/svg"))
@@ -337,7 +328,6 @@ mod tests {
             inputs: inputs.as_ref(),
             class_shares: &[0.5, 0.5],
             held_out: false,
-            scores: Vec::new(),
             outcome: Outcome::Classes {
                 probabilities: probabilities.as_ref(),
                 labels: &labels,

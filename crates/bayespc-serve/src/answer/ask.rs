@@ -1,7 +1,7 @@
 //! Asks a model for its outputs, and computes once what several of them share.
 
 use bayespc::Predictive;
-use bayespc::prediction::ClassDecomposition;
+use bayespc::prediction::{CLASS_DRAWS, ClassDecomposition};
 use faer::{Mat, MatRef};
 
 use super::quantity::{Quantity, Values};
@@ -9,9 +9,6 @@ use crate::output::Output;
 use crate::problem::Problem;
 use crate::request::Asked;
 use crate::served::Served;
-
-/// Draws behind the two parts of an entropy, and their seed.
-pub const DRAWS: (usize, u64) = (64, 0);
 
 /// What a model says of inputs.
 pub struct Answer {
@@ -115,7 +112,8 @@ impl Maker<'_> {
         }
         let classes = self.classes.as_mut().ok_or_else(|| Problem::defect("no classes"))?;
         if with_parts && classes.parts.is_none() {
-            classes.parts = Some(self.predictive.class_decomposition(temperature, DRAWS.0, DRAWS.1)?);
+            classes.parts =
+                Some(self.predictive.class_decomposition(temperature, CLASS_DRAWS.0, CLASS_DRAWS.1)?);
         }
         Ok(classes)
     }
@@ -127,7 +125,8 @@ impl Maker<'_> {
 
 /// Standard deviation of each class's probability under the posterior, `K × n`.
 pub fn probability_std(served: &Served, predictive: &Predictive) -> Result<Mat<f64>, Problem> {
-    let variance = predictive.class_probability_variance(served.model.temperature(), DRAWS.0, DRAWS.1)?;
+    let variance =
+        predictive.class_probability_variance(served.model.temperature(), CLASS_DRAWS.0, CLASS_DRAWS.1)?;
     Ok(Mat::from_fn(variance.nrows(), variance.ncols(), |k, j| variance[(k, j)].max(0.0).sqrt()))
 }
 

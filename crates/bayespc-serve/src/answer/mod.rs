@@ -12,5 +12,5 @@
 mod ask;
 mod quantity;
 
-pub use ask::{Answer, DRAWS, answer, likeliest, probability_std};
+pub use ask::{Answer, answer, likeliest, probability_std};
 pub use quantity::{Quantity, Records, csv};

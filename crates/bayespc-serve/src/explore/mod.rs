@@ -108,17 +108,27 @@ impl RowRequest {
     }
 }
 
+/// Read the body and compute, each in its turn: what all of the following do.
+async fn answered(
+    app: App,
+    name: &str,
+    request: Request,
+    answer: impl FnOnce(&Served, &[u8]) -> Result<(Response, Vec<f64>), Problem> + Send + 'static,
+) -> Result<Response, Problem> {
+    let served = app.model(name)?;
+    let (_, body) = app.body(request).await?;
+    let asked = served.clone();
+    app.compute(&served, body, move |body| answer(&asked, body)).await
+}
+
 /// What a model says of a row.
 pub async fn row(
     State(app): State<App>,
     Path(name): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let served = app.model(&name)?;
-    let (_, body) = app.body(request).await?;
-    let asked = served.clone();
-    app.compute(&served, body, move |body| {
-        let (value, ood) = row::row(&asked, &RowRequest::parse(&asked, body)?)?;
+    answered(app, &name, request, |served, body| {
+        let (value, ood) = row::row(served, &RowRequest::parse(served, body)?)?;
         Ok((json_response(&value), ood))
     })
     .await
@@ -130,11 +140,8 @@ pub async fn curves(
     Path(name): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let served = app.model(&name)?;
-    let (_, body) = app.body(request).await?;
-    let asked = served.clone();
-    app.compute(&served, body, move |body| {
-        let value = curves::curves(&asked, &RowRequest::parse(&asked, body)?)?;
+    answered(app, &name, request, |served, body| {
+        let value = curves::curves(served, &RowRequest::parse(served, body)?)?;
         // Rows that nobody has are not counted.
         Ok((json_response(&value), Vec::new()))
     })
@@ -147,11 +154,8 @@ pub async fn drivers(
     Path(name): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let served = app.model(&name)?;
-    let (_, body) = app.body(request).await?;
-    let asked = served.clone();
-    app.compute(&served, body, move |body| {
-        let value = drivers::drivers(&asked, &RowRequest::parse(&asked, body)?)?;
+    answered(app, &name, request, |served, body| {
+        let value = drivers::drivers(served, &RowRequest::parse(served, body)?)?;
         Ok((json_response(&value), Vec::new()))
     })
     .await
@@ -171,12 +175,9 @@ pub async fn rows(
     Query(query): Query<TableQuery>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let served = app.model(&name)?;
-    let (_, body) = app.body(request).await?;
-    let asked = served.clone();
-    app.compute(&served, body, move |body| {
+    answered(app, &name, request, move |served, body| {
         let parameters = Asked::default().with_level(query.level.as_deref())?;
-        rows::rows(&asked, body, &parameters, query.format.as_deref())
+        rows::rows(served, body, &parameters, query.format.as_deref())
     })
     .await
 }

@@ -1,10 +1,11 @@
 //! What a model says of one row.
 
+use bayespc::prediction::CLASS_DRAWS;
 use serde_json::{Value, json};
 
 use super::RowRequest;
 use super::density::Density;
-use crate::answer::{DRAWS, likeliest, probability_std};
+use crate::answer::{likeliest, probability_std};
 use crate::cells::table;
 use crate::problem::Problem;
 use crate::served::Served;
@@ -18,7 +19,7 @@ pub fn row(served: &Served, request: &RowRequest) -> Result<(Value, Vec<f64>), P
     let mut value = if served.is_classifier() {
         let temperature = served.model.temperature();
         let probabilities = predictive.class_probabilities(temperature)?;
-        let parts = predictive.class_decomposition(temperature, DRAWS.0, DRAWS.1)?;
+        let parts = predictive.class_decomposition(temperature, CLASS_DRAWS.0, CLASS_DRAWS.1)?;
         let spread = probability_std(served, &predictive)?;
         let class = likeliest(&probabilities, 0);
         json!({

@@ -136,7 +136,13 @@ async fn what_drives_a_prediction_adds_up_to_it() {
     assert_eq!(answer["drivers"][0]["columns"][0]["column"], "size");
     let class =
         server.post("/api/models/colour/drivers", &json!({ "row": { "a": 0.9, "b": 0.9 } })).await.ok();
-    assert_eq!((class["drivers"].as_array().unwrap().len(), &class["of"]), (1, &json!(2)));
+    assert_eq!((class["drivers"].as_array().unwrap().len(), &class["of"]), (3, &json!(2)));
+    let here = server.post("/api/models/colour/row", &json!({ "row": { "a": 0.9, "b": 0.9 } })).await.ok();
+    let expected = [&here["probabilities"][2], &here["aleatoric_entropy"], &here["epistemic_entropy"]];
+    for (driver, expected) in class["drivers"].as_array().unwrap().iter().zip(expected) {
+        let (total, expected) = (driver["total"].as_f64().unwrap(), expected.as_f64().unwrap());
+        assert!((total - expected).abs() < 1e-6, "{}: {total} {expected}", driver["quantity"]);
+    }
 }
 
 #[tokio::test]
