@@ -167,7 +167,7 @@ impl<'a> Targets<'a> {
 }
 
 /// Deviations whose squares, and factors of some thousands on them, are numbers.
-const SCALES: std::ops::RangeInclusive<f64> = 1e-140..=1e140;
+const SCALES: std::ops::RangeInclusive<f64> = 1e-142..=1e140;
 
 /// Different values a target has at most if it is one of few values.
 const MOST_VALUES: usize = 50;
