@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use bayespc::model::LatentModel;
 use bayespc::network::CovarianceRule;
 use bayespc::prediction::Method;
 use bayespc::{Model, Task};
@@ -95,8 +96,14 @@ enum MethodArg {
 /// Read a model, with an error that names the file.
 pub fn read_model(path: &Path) -> Result<Model> {
     let bytes = model_bytes(path)?;
-    Model::from_bytes(&bytes)
-        .with_context(|| format!("{} is not a model that can be used; fit it again", path.display()))
+    let model = Model::from_bytes(&bytes);
+    if model.is_err() && LatentModel::from_bytes(&bytes).is_ok() {
+        bail!(
+            "{} is a model of a table without a target: use it with `bayespc impute --model` or `bayespc generate`",
+            path.display()
+        );
+    }
+    model.with_context(|| format!("{} is not a model that can be used; fit it again", path.display()))
 }
 
 /// The bytes of a model file. What does not begin as one is not read on: a device may have no end.

@@ -72,6 +72,7 @@ fn a_model_is_kept_fills_other_tables_and_generates_rows() {
     let again = sandbox.ok("generate m.safetensors --rows 50 --seed 3 --threads 1");
     assert_eq!(cells(&again), more);
     assert!(cells(&sandbox.ok("generate m.safetensors --rows 5 --seed 3")) == more[..6]);
+    sandbox.fails("inspect m.safetensors", 1, &["without a target", "bayespc generate"]);
 }
 
 #[test]
