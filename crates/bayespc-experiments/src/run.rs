@@ -99,12 +99,18 @@ fn train<T: Startable>(
     let train = Dataset::new(task.train.0.as_ref(), task.train.1.as_ref()).map_err(learning(&name))?;
     let start = Instant::now();
     if let Some(settings) = whole_model(run, spec, &settings) {
+        // Targets as a user has them: whether they are positive is something a model may use.
+        let (offset, scale) = (task.target_offset, task.target_scale);
         let (input, target): (Mat<f64>, Mat<f64>) = (cast(train.input()), cast(train.target()));
+        let target = Mat::from_fn(target.nrows(), target.ncols(), |i, j| offset + scale * target[(i, j)]);
         let model = Samples::new(&input, &target).and_then(|samples| Model::fit(&samples, &settings));
         let model = model.map_err(learning(&name))?;
         let seconds = start.elapsed().as_secs_f64();
         let test: Mat<f64> = cast(task.test.0.as_ref());
-        let predict = || model.predict_by(&test, spec.method);
+        let d = target.nrows();
+        let predict = || {
+            model.predict_by(&test, spec.method)?.unscale(&vec![-offset / scale; d], &vec![1.0 / scale; d])
+        };
         return end_records(&task, unit, predict, seconds).map_err(learning(&name));
     }
     let chosen = if spec.search {

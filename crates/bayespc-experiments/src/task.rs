@@ -36,6 +36,8 @@ pub struct Task<T: Real> {
     pub test: (Mat<T>, Mat<T>),
     /// Test classes, if the task is to classify.
     pub labels: Option<Vec<usize>>,
+    /// Mean of the targets: where standardised ones are 0.
+    pub target_offset: f64,
     /// Standard deviation of the targets: 1 standardised unit in original units.
     pub target_scale: f64,
 }
@@ -84,6 +86,7 @@ impl Source {
                     train: (cast(scaled(&train.features)?.as_ref()), codes(&train.labels)?),
                     test: (cast(scaled(&test.features)?.as_ref()), codes(&test.labels)?),
                     labels: Some(test.labels),
+                    target_offset: 0.0,
                     target_scale: 1.0,
                 })
             }
@@ -103,6 +106,7 @@ impl Source {
                     train: (normalised(*set, images.train_images.subcols(0, count)), codes(&train)?),
                     test: (normalised(*set, test_images), codes(&test)?),
                     labels: Some(test),
+                    target_offset: 0.0,
                     target_scale: 1.0,
                 })
             }
@@ -147,6 +151,7 @@ fn regression<T: Real>(
         train: part(train).map_err(learning("scaling"))?,
         test: part(test).map_err(learning("scaling"))?,
         labels: None,
+        target_offset: target_scaling.offset[0],
         target_scale: target_scaling.scale[0],
     })
 }
