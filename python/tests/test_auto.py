@@ -60,8 +60,8 @@ def test_what_was_tried_and_chosen_is_told():
 def test_a_given_prior_stays_when_the_rest_is_chosen():
     X, y = funnel(100)
     # Whether the target is positive is left to chance.
-    search = {"log_target": False}
-    model = BPCRegressor((10,), prior_var=2.5, n_members=2, max_iter=5, search=search, random_state=0).fit(X, y)
+    model = BPCRegressor((10,), prior_var=2.5, n_members=2, max_iter=5, search={"log_target": False})
+    model.set_params(random_state=0).fit(X, y)
     assert {plan["network"]["prior"]["var"] for plan in model.plans_} == {2.5}
     assert {candidate["prior_var"] for candidate in model.candidates_} == {2.5}
     # Constant noise or not, three codes, another activation of the best.
