@@ -119,7 +119,13 @@ fn synthetic(rows: usize) -> Result<Task<f32>> {
     };
     let (train, codes, _) = part(rows)?;
     let (test, test_codes, labels) = part(rows.min(10_000))?;
-    Ok(Task { train: (train, codes), test: (test, test_codes), labels: Some(labels), target_scale: 1.0 })
+    Ok(Task {
+        train: (train, codes),
+        test: (test, test_codes),
+        labels: Some(labels),
+        target_offset: 0.0,
+        target_scale: 1.0,
+    })
 }
 
 fn contestants(args: &BenchArgs) -> Vec<Contestant> {
