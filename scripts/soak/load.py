@@ -33,8 +33,8 @@ from pathlib import Path
 from typing import Any
 
 ROW = {
-    "fixed acidity": 7.4, "volatile acidity": 0.7, "citric acid": 0.0, "residual sugar": 1.9, "chlorides": 0.076,
-    "free sulfur dioxide": 11.0, "total sulfur dioxide": 34.0, "density": 0.9978, "pH": 3.51, "sulphates": 0.56,
+    "fixed_acidity": 7.4, "volatile_acidity": 0.7, "citric_acid": 0.0, "residual_sugar": 1.9, "chlorides": 0.076,
+    "free_sulfur_dioxide": 11.0, "total_sulfur_dioxide": 34.0, "density": 0.9978, "ph": 3.51, "sulphates": 0.56,
     "alcohol": 9.4,
 }  # fmt: skip
 
