@@ -1,4 +1,7 @@
-//! Inputs to begin with, one folder for each target: `seeds FOLDER`.
+//! Inputs to begin with, one folder for each target, in the folder BAYESPC_SEEDS. Counters need libFuzzer, so this is a target
+//! too: it writes when it begins, and tries nothing.
+
+#![no_main]
 
 use std::fs;
 use std::io::Write;
@@ -9,11 +12,14 @@ use bayespc_data::{Kinds, ParquetWriter, Table};
 use bayespc_fuzz::{FLATS, SPOTS, fitted};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use libfuzzer_sys::fuzz_target;
 
 type Failure = Box<dyn std::error::Error>;
 
-fn main() -> Result<(), Failure> {
-    let folder = std::env::args_os().nth(1).ok_or("which folder?")?;
+fuzz_target!(init: write().expect("seeds can be written"), |_bytes: &[u8]| {});
+
+fn write() -> Result<(), Failure> {
+    let folder = std::env::var_os("BAYESPC_SEEDS").ok_or("which folder?")?;
     let put = |target: &str, name: &str, bytes: &[u8]| -> Result<(), Failure> {
         let folder = Path::new(&folder).join(target);
         fs::create_dir_all(&folder)?;
