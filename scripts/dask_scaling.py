@@ -11,6 +11,7 @@ import argparse
 import json
 import resource
 import time
+from pathlib import Path
 
 import dask
 import numpy as np
@@ -36,8 +37,12 @@ def parts_of(rows, columns, rows_per_part):
 
 
 def peak():
-    """Run on a worker: its largest memory so far, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    """Run on a worker: its largest memory so far, in bytes; not that of the process that started it."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
 
 
 def measured(args, rows, workers):

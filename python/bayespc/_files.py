@@ -47,7 +47,14 @@ def load(path: str | os.PathLike[str]) -> BPCRegressor | BPCClassifier:
     >>> bool((again.predict_proba(X) == model.predict_proba(X)).all())
     True
     """
-    model = _core.Model.from_bytes(Path(path).read_bytes())
+    content = Path(path).read_bytes()
+    try:
+        model = _core.Model.from_bytes(content)
+    except ValueError as error:
+        if _is_latent(content):
+            message = "this is a model of a table without a target: BPCImputer.load or BPCDensity.load reads it"
+            raise ValueError(message) from error
+        raise
     try:
         return estimator_of(model)
     except (
@@ -60,6 +67,14 @@ def load(path: str | os.PathLike[str]) -> BPCRegressor | BPCClassifier:
         ValueError,
     ) as error:
         raise ValueError(f"model file: the notes are damaged ({error})") from error
+
+
+def _is_latent(content: bytes) -> bool:
+    try:
+        _core.latent_from_bytes(content)
+    except ValueError:
+        return False
+    return True
 
 
 def estimator_of(model: _core.Model, classes: Any = None) -> BPCRegressor | BPCClassifier:

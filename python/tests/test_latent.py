@@ -116,6 +116,8 @@ def test_models_are_pickled_saved_and_loaded(kind, tmp_path):
     assert (again.transform(frame) == expected).all()
     assert list(again.feature_names_in_) == list("abcde")
     assert [file.name for file in tmp_path.iterdir()] == ["m.safetensors"]
+    with pytest.raises(ValueError, match=r"BPCImputer\.load or BPCDensity\.load"):
+        bayespc.load(tmp_path / "m.safetensors")
     damaged = bytearray((tmp_path / "m.safetensors").read_bytes())
     damaged[-1] ^= 1
     (tmp_path / "m.safetensors").write_bytes(damaged)

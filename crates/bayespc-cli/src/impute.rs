@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::failure::usage;
 use crate::latent_columns::LatentColumns;
 use crate::output::{Files, note, print, print_json};
+use crate::predict::model_bytes;
 use crate::progress::{Watched, bar};
 use crate::sink::Sink;
 use crate::{input, interrupt, threads};
@@ -80,10 +81,8 @@ pub struct ImputeArgs {
 
 /// Read a latent model, with an error that names the file.
 pub fn read_latent(path: &Path) -> Result<LatentModel> {
-    let name = path.display();
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read model {name}"))?;
-    LatentModel::from_bytes(&bytes)
-        .with_context(|| format!("{name} is no model of `bayespc impute --model-out`"))
+    LatentModel::from_bytes(&model_bytes(path)?)
+        .with_context(|| format!("{} is no model of `bayespc impute --model-out`", path.display()))
 }
 
 /// Run the command.

@@ -19,9 +19,11 @@ use serde_json::{Value, json};
 
 use crate::card::{card, kind_line};
 use crate::columns::understood;
+use crate::failure::usage;
 use crate::fit::DATA_NOTE;
+use crate::inspect_latent;
 use crate::output::{print, print_json, two_columns};
-use crate::predict::{encoding_of, read_model, target_names};
+use crate::predict::{Stored, encoding_of, read_stored, target_names};
 use crate::sink::significant;
 
 /// Show what is in a model file.
@@ -32,7 +34,7 @@ use crate::sink::significant;
 
 `effective` counts the weights that the data have decided; the others are still as the prior has them.")]
 pub struct InspectArgs {
-    /// Model that `bayespc fit` wrote
+    /// Model that `bayespc fit` or `bayespc impute --model-out` wrote
     model: PathBuf,
     /// Print as JSON
     #[arg(long)]
@@ -52,7 +54,16 @@ struct LayerFacts {
 
 /// Run the command.
 pub fn run(args: &InspectArgs) -> Result<()> {
-    let model = read_model(&args.model)?;
+    let model = match read_stored(&args.model)? {
+        Stored::Predictive(model) => *model,
+        Stored::Latent(_) if args.card => {
+            return Err(usage("--card: only a model that predicts a target has a card"));
+        }
+        Stored::Latent(model) if args.json => {
+            return print_json(&inspect_latent::to_json(&model, &args.model)?);
+        }
+        Stored::Latent(model) => return print(&inspect_latent::to_text(&model, &args.model)?),
+    };
     let encoding = encoding_of(&model, &args.model).ok();
     let targets = encoding.as_ref().map_or_else(Vec::new, |encoding| target_names(encoding, &model));
     if args.card {

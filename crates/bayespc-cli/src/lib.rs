@@ -21,6 +21,7 @@ mod images;
 mod impute;
 pub mod input;
 mod inspect;
+mod inspect_latent;
 mod interrupt;
 mod latent_columns;
 mod learner;

@@ -93,17 +93,36 @@ enum MethodArg {
     Linearised,
 }
 
-/// Read a model, with an error that names the file.
-pub fn read_model(path: &Path) -> Result<Model> {
+/// What a model file may hold.
+pub enum Stored {
+    /// A model that predicts a target.
+    Predictive(Box<Model>),
+    /// A model of a table without a target.
+    Latent(Box<LatentModel>),
+}
+
+/// Read a model of either kind, with an error that names the file.
+pub fn read_stored(path: &Path) -> Result<Stored> {
     let bytes = model_bytes(path)?;
-    let model = Model::from_bytes(&bytes);
-    if model.is_err() && LatentModel::from_bytes(&bytes).is_ok() {
-        bail!(
+    match Model::from_bytes(&bytes) {
+        Ok(model) => Ok(Stored::Predictive(Box::new(model))),
+        Err(error) => match LatentModel::from_bytes(&bytes) {
+            Ok(model) => Ok(Stored::Latent(Box::new(model))),
+            Err(_) => Err(error)
+                .with_context(|| format!("{} is not a model that can be used; fit it again", path.display())),
+        },
+    }
+}
+
+/// Read a model that predicts, with an error that names the file.
+pub fn read_model(path: &Path) -> Result<Model> {
+    match read_stored(path)? {
+        Stored::Predictive(model) => Ok(*model),
+        Stored::Latent(_) => bail!(
             "{} is a model of a table without a target: use it with `bayespc impute --model` or `bayespc generate`",
             path.display()
-        );
+        ),
     }
-    model.with_context(|| format!("{} is not a model that can be used; fit it again", path.display()))
 }
 
 /// The bytes of a model file. What does not begin as one is not read on: a device may have no end.

@@ -58,6 +58,12 @@ fn a_model_is_kept_fills_other_tables_and_generates_rows() {
     let told = sandbox.ok("impute flats.csv --out whole.parquet --model-out m.safetensors --json");
     let told: serde_json::Value = serde_json::from_str(&told).unwrap();
     assert_eq!(told["rows"], 90);
+    let shown = sandbox.ok("inspect m.safetensors");
+    assert!(shown.contains("columns") && shown.contains("rent"), "{shown}");
+    let shown: serde_json::Value = serde_json::from_str(&sandbox.ok("inspect m.safetensors --json")).unwrap();
+    assert_eq!(shown["latents"], told["latents"], "{told}");
+    assert!(shown["candidates"].as_array().unwrap().len() > 1);
+    sandbox.fails("inspect m.safetensors --card", 2, &["--card"]);
     assert!(told["candidates"].as_array().unwrap().len() > 2);
     sandbox.write("new.csv", "rent,city,size,age,new\n,Bern,5,3,true\n9,,5,3,false\n");
     let filled = sandbox.ok("impute new.csv --model m.safetensors");
@@ -72,7 +78,7 @@ fn a_model_is_kept_fills_other_tables_and_generates_rows() {
     let again = sandbox.ok("generate m.safetensors --rows 50 --seed 3 --threads 1");
     assert_eq!(cells(&again), more);
     assert!(cells(&sandbox.ok("generate m.safetensors --rows 5 --seed 3")) == more[..6]);
-    sandbox.fails("inspect m.safetensors", 1, &["without a target", "bayespc generate"]);
+    sandbox.fails("predict m.safetensors flats.csv", 1, &["without a target", "bayespc generate"]);
 }
 
 #[test]
