@@ -76,7 +76,7 @@ fn replaced(file: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
 
 #[test]
 fn texts_are_read_in_every_encoding() {
-    let present: Vec<_> = TEXTS.iter().copied().filter(Option::is_some).collect();
+    let present: Vec<_> = TEXTS.iter().flatten().copied().map(Some).collect();
     for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
         for encoding in [
             Encoding::PLAIN,
