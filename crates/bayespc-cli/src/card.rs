@@ -43,6 +43,7 @@ fn what(model: &Model, targets: &[String]) -> String {
         Method::MonteCarlo { .. } => "by networks drawn from the posterior",
         Method::Moments { .. } => "by moments carried through every layer",
         Method::Linearised => "to first order in the weights",
+        _ => "by another method",
     };
     format!(
         "A Bayesian predictive-coding model of bayespc {}. {of}, each prediction a distribution whose variance is told apart \
@@ -120,6 +121,7 @@ pub fn kind_line(plan: &MemberPlan, count: usize) -> String {
         HeadSettings::Gaussian(_) => "constant noise",
         HeadSettings::VarianceNode(_) => "noise that depends on the input",
         HeadSettings::Categorical(_) => "logits",
+        _ => "another head",
     };
     let log = if plan.curve.is_some() { ", log of the target" } else { "" };
     format!("{count} alike, weight {} each: {codes}, {:?}, {head}{log}", plan.weight, network.activation)

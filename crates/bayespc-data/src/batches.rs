@@ -82,6 +82,7 @@ impl Keep {
 
 /// Some consecutive rows of a file.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Batch {
     /// One column per row of the file, `d × n`.
     pub features: Mat<f64>,

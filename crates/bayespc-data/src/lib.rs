@@ -36,6 +36,7 @@ mod encoding;
 mod error;
 mod fetch;
 mod mnist;
+mod quiet;
 mod source;
 mod splits;
 pub mod synthetic;

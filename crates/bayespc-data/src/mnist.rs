@@ -27,6 +27,7 @@ pub struct LabelledImages {
 
 /// Which images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ImageSet {
     /// Handwritten digits.
     Mnist,

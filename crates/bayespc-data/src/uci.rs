@@ -19,6 +19,7 @@ use crate::{Error, Result};
 
 /// A regression data set, in its original units.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Dataset {
     /// Short name.
     pub name: String,

@@ -251,7 +251,7 @@ fn page(figures: &[(&str, String)]) -> String {
         ("batch size", "32"),
         ("κ", "cosine 0.3 → 0.005"),
         ("seeds", "5"),
-        ("version", "0.1.0"),
+        ("version", env!("CARGO_PKG_VERSION")),
     ];
     let section = |heading: &str, blocks| Section { heading: heading.into(), blocks };
     let sections = vec![

@@ -194,6 +194,7 @@ impl Network {
             Stop::MaxSteps => "max_steps",
             Stop::Converged => "converged",
             Stop::Diverged => "diverged",
+            _ => "stopped",
         };
         let mut at_rest = vec![rows(py, activities.pre[0].subrows(0, input.nrows()))?];
         at_rest.extend(arrays(py, &activities.post)?);

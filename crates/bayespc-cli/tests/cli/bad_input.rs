@@ -53,6 +53,20 @@ fn bad_tables_are_refused_by_row_and_column() {
     assert!(sandbox.files_with(".part").is_empty());
 }
 
+/// A column of six whole numbers, packed, with eleven bytes in the page set to 0x80: the library that reads Parquet panics.
+const DAMAGED_PARQUET: &str = "\
+    504152311500152C152C2C150C150A15061506000080808080808080808080807E00000000000000000000191C1608154E160000001502192C48016D15\
+    02001502250018016100160C191C191C26001C15021925060A191801611500160C164E164E2608491C1500150A150200001656151400164E160C260816\
+    4E1400002800191C1C0000005100000050415231";
+
+#[test]
+fn a_panic_of_a_library_at_a_damaged_file_is_one_line_of_ours() {
+    let sandbox = Sandbox::new();
+    let byte = |digits: &[u8]| u8::from_str_radix(std::str::from_utf8(digits).unwrap(), 16).unwrap();
+    sandbox.write("damaged.parquet", DAMAGED_PARQUET.as_bytes().chunks(2).map(byte).collect::<Vec<_>>());
+    sandbox.fails("fit damaged.parquet --target a", 1, &["damaged.parquet", "damaged file"]);
+}
+
 #[test]
 fn wrong_settings_are_usage_errors() {
     let sandbox = Sandbox::new();

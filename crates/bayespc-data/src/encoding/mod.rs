@@ -63,6 +63,7 @@ pub struct Encoding {
 
 /// Features of a table.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Encoded {
     /// One column per row of the table, `d × n`.
     pub features: Mat<f64>,

@@ -14,6 +14,7 @@ const HASHED: usize = 16;
 /// What to do about missing cells of features. Rows without a target are always left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Missing {
     /// Numbers get their training mean, categories a value of their own; an input tells which cells were missing,
     /// if any were in training.
@@ -29,6 +30,7 @@ pub enum Missing {
 /// What the target asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Task {
     /// Numbers.
     Regression,
@@ -40,6 +42,7 @@ pub enum Task {
 /// `category:50`, `time`, `time DD.MM.YYYY`, `text`, `text:32` or `ignore`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
+#[non_exhaustive]
 pub enum ColumnChoice {
     /// A number; how it is written, if that is said.
     Number(Option<NumberFormat>),

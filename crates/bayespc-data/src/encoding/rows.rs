@@ -8,6 +8,7 @@ use crate::{Error, Result};
 
 /// Rows that can be learned from, and how many cannot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Learnable {
     /// The rows, counted from 0.
     pub rows: Vec<usize>,

@@ -58,6 +58,7 @@ impl fmt::Display for Understood {
 
 /// What was understood of a column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ColumnSummary {
     /// Its name.
     pub name: String,

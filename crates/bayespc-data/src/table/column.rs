@@ -21,6 +21,7 @@ pub struct Column {
 
 /// A cell that is probably a typing error.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Suspect {
     /// Data row in the file, from 1.
     pub row: usize,

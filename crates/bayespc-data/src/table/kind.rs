@@ -33,6 +33,7 @@ pub enum Kind {
 
 /// What is asked of a column that is read: a kind in one word, its format as the cells show it, or exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Wish {
     /// Numbers, however they are written.
     Number,

@@ -10,6 +10,7 @@ const DAY: i64 = 86_400_000_000;
 
 /// How points in time are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum TimeFormat {
     /// A date, perhaps with a time of day behind.
     Date {

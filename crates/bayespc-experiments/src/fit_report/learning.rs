@@ -44,6 +44,7 @@ fn words(
         HeadSettings::Gaussian(_) => "",
         HeadSettings::VarianceNode(_) => ", variance node",
         HeadSettings::Categorical(_) => ", logits",
+        _ => ", another head",
     };
     let log = if log_target { ", log of the target" } else { "" };
     format!("{shape}{codes}{head}{log}, V⁰ {}", number(prior_var, 2))

@@ -174,7 +174,7 @@ impl FitReport<'_> {
             return None;
         }
         let rows = columns.iter().take(LISTED).map(|column| {
-            let ColumnSummary { name, understood, values, missing, inputs, remark } = column;
+            let ColumnSummary { name, understood, values, missing, inputs, remark, .. } = column;
             let counts = [missing, inputs].map(ToString::to_string);
             let mut cells = vec![name.clone(), understood.to_string(), values.clone()];
             cells.extend(counts);

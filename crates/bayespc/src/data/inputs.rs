@@ -11,6 +11,7 @@ use crate::real::Real;
 
 /// A view of inputs, `d × n`.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Inputs<'a> {
     /// In double precision.
     F64(MatRef<'a, f64>),

@@ -23,6 +23,7 @@ pub enum Task {
 
 /// Targets to learn from.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Targets<'a> {
     /// `d × n` real values.
     Values(MatRef<'a, f64>),

@@ -121,6 +121,7 @@ pub trait Head: Send + Sync {
 /// Which head, with its settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum HeadSettings {
     /// Constant noise: the paper's.
     Gaussian(Gaussian),

@@ -51,6 +51,7 @@ pub fn generate<T: Real>(
 
 /// Data with its missing entries inferred.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Imputed<T: Real> {
     /// Inputs, missing entries filled, `d_0 × n`.
     pub input: Mat<T>,

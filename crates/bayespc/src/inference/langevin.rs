@@ -45,6 +45,7 @@ impl Default for LangevinSettings {
 
 /// Draws of data with missing entries.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Drawn<T: Real> {
     /// Inputs of each draw, missing entries drawn, `d_0 × n`.
     pub input: Vec<Mat<T>>,

@@ -26,6 +26,7 @@ const NOISE_FLOOR: f64 = 1e-6;
 /// Shape of the output noise estimated from residuals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ResidualNoise {
     /// Targets have independent noise.
     Diagonal,

@@ -15,6 +15,7 @@ use crate::real::Real;
 /// Which learner, with its settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum LearnerSettings {
     /// Bayesian predictive coding.
     Bpc(BpcSettings),

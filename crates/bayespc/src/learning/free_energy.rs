@@ -14,6 +14,7 @@ use crate::real::Real;
 
 /// Free energy of one layer, in nats.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct FreeEnergy {
     /// KL(q ‖ p): what the posterior has learned beyond the prior.
     pub complexity: f64,

@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 /// Rate of learning over time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum Schedule {
     /// Always the same.
     Constant {

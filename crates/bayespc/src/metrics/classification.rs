@@ -17,6 +17,7 @@ pub const CALIBRATION_BINS: usize = 15;
 
 /// Every score of a classification.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ClassificationMetrics {
     /// Share of samples whose most probable class is the true one.
     pub accuracy: f64,
@@ -30,6 +31,7 @@ pub struct ClassificationMetrics {
 
 /// The samples whose largest probability is in (lower, upper].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ReliabilityBin {
     /// Left end, exclusive (but 0 belongs to the first bin).
     pub lower: f64,

@@ -21,6 +21,7 @@ pub const REPORTED_COVERAGE: f64 = 0.9;
 
 /// Every score of a regression, in the units of the predictive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RegressionMetrics {
     /// Root mean squared error of the mean.
     pub rmse: f64,
@@ -40,6 +41,7 @@ pub struct RegressionMetrics {
 
 /// Share of targets within their central intervals, by nominal coverage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct CalibrationCurve {
     /// Nominal coverages 0.05, 0.10, …, 0.95.
     pub levels: Vec<f64>,

@@ -38,6 +38,7 @@ const PRIOR_SPREAD: f64 = 1.0;
 /// What held-out samples are used for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Calibration {
     /// Nothing is held out.
     #[default]

@@ -14,6 +14,7 @@ use crate::training::{self, EpochReport};
 
 /// What is being done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Stage {
     /// Candidates are trained and judged by samples they have not seen.
     Search,
@@ -32,6 +33,7 @@ impl std::fmt::Display for Stage {
 
 /// How far long work is.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Progress {
     /// What is being done.
     pub stage: Stage,

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 /// Distribution of the first weights.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum Init {
     /// U(±gain/√fan_in), bias included: the paper's, with gain 1.
     Uniform {

@@ -10,6 +10,7 @@ use crate::real::Real;
 /// An optimiser of parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum Optimiser {
     /// Stochastic gradient descent.
     Sgd {

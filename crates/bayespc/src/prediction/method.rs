@@ -29,6 +29,7 @@ const MOST_DRAWS: usize = 100_000;
 /// How to predict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum Method {
     /// Forward pass with the mean weights; no epistemic uncertainty.
     Mean,

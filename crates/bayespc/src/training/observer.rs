@@ -8,6 +8,7 @@ use crate::real::Real;
 
 /// News of one epoch.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct EpochReport {
     /// Number of the epoch, from 1.
     pub epoch: usize,
@@ -52,6 +53,7 @@ impl<T: Real> Observer<T> for Silent {}
 /// Why training ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum End {
     /// All epochs were run.
     Epochs,
@@ -63,6 +65,7 @@ pub enum End {
 
 /// What training did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TrainingReport {
     /// Epochs run.
     pub epochs: usize,

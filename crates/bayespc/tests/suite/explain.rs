@@ -70,6 +70,7 @@ fn predicted(model: &Model, x: &Mat<f64>, of: Quantity, target: usize) -> Vec<f6
             Quantity::Mean => predictive.mean(),
             Quantity::Aleatoric => predictive.aleatoric_variance(),
             Quantity::Epistemic => predictive.epistemic_variance(),
+            _ => unreachable!("not asked for here"),
         }
     } else {
         model.predict_probabilities_by(x, Method::Linearised).unwrap()

@@ -4,22 +4,30 @@
 //! Index columns that pandas adds (`__index_level_0__`) are left out.
 
 mod meaning;
+mod pages;
+mod sizes;
+mod source;
+#[cfg(test)]
+mod tests;
+mod thrift;
 
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bytes::Bytes;
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
 
 use meaning::{Cell, Meaning, decimal, half, meaning};
+use pages::Pages;
 
 use super::{Column, Kind, Kinds, Table, Unread, Values, check_names};
+use crate::quiet::caught;
 use crate::{Error, Result};
 
-/// Rows read from a row group at a time; each time its columns are opened anew.
+/// Rows read from a row group at a time at least, since each time its columns are opened anew; and rows of a column that are
+/// decoded at a time, so that room is made for what is there and not for what the file says.
 const ROWS: usize = 1 << 16;
 
 /// Reads a Parquet file forward.
@@ -52,12 +60,12 @@ impl Reader {
         if input.metadata().map_err(Error::io(name.as_ref()))?.len() == 0 {
             return Err(Error::EmptyFile { file: name.to_owned() });
         }
-        Self::new(name, || Ok(Box::new(SerializedFileReader::new(input)?)))
+        Self::new(name, || open(input))
     }
 
     /// Reads the schema of a file that is in memory.
     pub fn open_bytes(name: &str, bytes: Bytes) -> Result<Self> {
-        Self::new(name, || Ok(Box::new(SerializedFileReader::new(bytes)?)))
+        Self::new(name, || open(bytes))
     }
 
     fn new(name: &str, open: impl FnOnce() -> Result<Box<dyn FileReader>, ParquetError>) -> Result<Self> {
@@ -82,6 +90,12 @@ impl Reader {
         }
         let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
         check_names(&names, &file)?;
+        // Rows without a cell that can be read are worth nothing, and their number is not to be believed.
+        if let Some(column) = columns.first().filter(|_| columns.iter().all(|column| column.meaning.is_err()))
+        {
+            let kind = column.meaning.clone().err().unwrap_or_default();
+            return Err(Error::UnsupportedColumn { file, column: column.name.clone(), kind });
+        }
         Ok(Self { input: reader, file, columns, names, group: 0, n_in_group: 0, ahead: None, n_read: 0 })
     }
 
@@ -157,7 +171,7 @@ impl Reader {
         };
         let kind = kinds.get(&source.name).copied().unwrap_or(meaning.kind());
         let mut values = Values::new(kind);
-        values.reserve(n);
+        values.reserve(n.min(ROWS));
         let wrong_value = |(i, value): (usize, String)| Error::WrongType {
             file: self.file.clone(),
             row: self.n_read + i + 1,
@@ -168,9 +182,15 @@ impl Reader {
         let mut wrong_cells = Vec::new();
         let read = || {
             let group = self.input.get_row_group(self.group)?;
+            let pages = Pages {
+                inner: group.get_column_page_reader(source.leaf)?,
+                n_rows: usize::try_from(group.metadata().num_rows())?,
+                is_optional: source.is_optional,
+            };
+            let described = group.metadata().schema_descr().column(source.leaf);
             let sink = &mut Sink { values: &mut values, kind, wrong: &mut wrong_cells };
             let skip = self.n_in_group;
-            match group.get_column_reader(source.leaf)? {
+            match get_column_reader(described, Box::new(pages)) {
                 ColumnReader::BoolColumnReader(r) => pull(r, source, skip, n, |cell, i| {
                     sink.put(cell.map_or(Cell::Missing, |x| Cell::Bool(*x)), i);
                 }),
@@ -222,16 +242,19 @@ fn pull<T: DataType>(
     let (mut levels, mut values) = (Vec::new(), Vec::new());
     let mut read = 0;
     while read < n {
-        let (records, ..) = reader.read_records(n - read, Some(&mut levels), None, &mut values)?;
+        levels.clear();
+        values.clear();
+        let (records, ..) =
+            reader.read_records((n - read).min(ROWS), Some(&mut levels), None, &mut values)?;
         if records == 0 {
             return Err(ParquetError::EOF(format!("column {} has {read} of {n} rows", source.name)));
         }
+        let mut values = values.iter();
+        for i in 0..records {
+            let is_null = source.is_optional && levels.get(i).is_none_or(|level| *level == 0);
+            put(if is_null { None } else { values.next() }, read + i);
+        }
         read += records;
-    }
-    let mut values = values.iter();
-    for i in 0..n {
-        let is_null = source.is_optional && levels.get(i).is_none_or(|level| *level == 0);
-        put(if is_null { None } else { values.next() }, i);
     }
     Ok(())
 }
@@ -280,12 +303,18 @@ impl Sink<'_> {
     }
 }
 
+fn open<R: ChunkReader + 'static>(input: R) -> Result<Box<dyn FileReader>, ParquetError> {
+    let len = input.len();
+    let reader = SerializedFileReader::new(source::Source::new(input))?;
+    sizes::check(reader.metadata(), len)?;
+    Ok(Box::new(reader))
+}
+
 /// Turns a panic into an error: the parquet crate asserts what a damaged file may break.
 ///
 /// What `work` leaves half done is not used again, since every error ends the reading.
 fn guarded<T>(work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
-    catch_unwind(AssertUnwindSafe(work))
-        .unwrap_or_else(|_| Err(ParquetError::General("damaged file".to_owned())))
+    caught(work).unwrap_or_else(|| Err(ParquetError::General("damaged file".to_owned())))
 }
 
 fn is_pandas_index(name: &str) -> bool {

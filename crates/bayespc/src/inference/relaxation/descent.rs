@@ -22,6 +22,7 @@ use crate::real::Real;
 
 /// Why relaxation stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Stop {
     /// All steps were taken.
     MaxSteps,
@@ -33,6 +34,7 @@ pub enum Stop {
 
 /// What relaxation did.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct RelaxationReport {
     /// Steps taken.
     pub steps: usize,

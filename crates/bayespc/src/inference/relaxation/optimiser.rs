@@ -10,6 +10,7 @@ use crate::optim::Optimiser;
 /// Step rule of the activities.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum ActivityOptimiser {
     /// Gradient descent.
     Gradient {

@@ -10,6 +10,7 @@ use crate::learning::Schedule;
 /// What ⟨Σ_l⁻¹⟩ of a hidden layer is taken to be during relaxation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum HiddenPrecision {
     /// The posterior's own: the paper's, and unstable.
     Learned,
@@ -22,6 +23,7 @@ pub enum HiddenPrecision {
 /// Which presynaptic activities the M-step sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Presynaptic {
     /// Those at rest: the paper's.
     Relaxed,
@@ -32,6 +34,7 @@ pub enum Presynaptic {
 /// Order in which layers move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Sweep {
     /// All at once: the paper's.
     Simultaneous,

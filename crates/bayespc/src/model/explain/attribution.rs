@@ -43,6 +43,7 @@ use crate::real::Precision;
 /// What is explained.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Quantity {
     /// The mean, or the probability of a class.
     #[default]

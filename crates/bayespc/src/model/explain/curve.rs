@@ -40,6 +40,7 @@ impl Default for CurveSettings {
 
 /// The prediction at every point of a grid.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Curve {
     /// Mean, or probability of a class.
     pub mean: Vec<f64>,

@@ -21,6 +21,7 @@ use crate::model::Model;
 /// What a wrong prediction costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Loss {
     /// Minus the log density of the targets, or of the class.
     #[default]
@@ -50,6 +51,7 @@ impl Default for PermutationSettings {
 
 /// Importance of one column.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ColumnImportance {
     /// By how much the loss grows.
     pub mean: f64,

@@ -32,6 +32,7 @@ pub struct LatentModel {
 
 /// A table whose missing cells are filled in.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Completed {
     /// What is there, and the mean of what is not, `d × n`.
     pub values: Mat<f64>,

@@ -52,6 +52,7 @@ const CLUSTERS: u64 = 3;
 /// One number of latents and parts, and how well cells taken out were predicted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct LatentCandidate {
     /// Number of latents.
     pub latents: usize,

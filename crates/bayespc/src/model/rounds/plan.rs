@@ -91,6 +91,7 @@ impl RoundSettings {
 /// A pass over the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "pass", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Pass {
     /// Means and deviations of the columns.
     Table,

@@ -21,6 +21,7 @@ const EXACT: f64 = 1e-12;
 
 /// How samples were predicted by networks that had not learned from them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct HeldOutScores {
     /// Mean log density in the units of the data, or mean log probability of the classes.
     pub log_density: f64,

@@ -23,6 +23,7 @@ const PICKS_PER_KIND: usize = 2;
 
 /// A candidate and how it did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Candidate {
     /// Widths of its hidden layers.
     pub hidden_layer_sizes: Vec<usize>,

@@ -24,6 +24,7 @@ pub const LEAKY_SLOPE: f64 = 0.01;
 /// The nonlinearity f between layers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Activation {
     /// z
     Identity,

@@ -21,6 +21,7 @@ use crate::error::{Error, Result};
 /// How covariances between units pass through an activation. Means and variances are exact in all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum CovarianceRule {
     /// The bivariate integral.
     #[default]

@@ -31,6 +31,7 @@ pub const CLASS_DRAWS: (usize, u64) = (64, 0);
 
 /// Entropy of the class of each sample, in nats, and its two parts, which add and are not negative.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ClassDecomposition {
     /// Entropy of the class probabilities.
     pub total: Vec<f64>,
