@@ -1,9 +1,12 @@
-//! A positive target seen through its logarithm, and the way back.
+//! A target that is not negative seen through its logarithm, and the way back.
 //!
 //! ```text
 //! z = (ln(y + o) − c)/s          y standardised, o its zero: y + o > 0
 //! y = u(z) = e^{c + s z} − o     between the smallest and the largest target, and along the tangents beyond them
 //! ```
+//!
+//! Where some targets are 0 (counts, amounts of rain) a small one is added to all: that below which a tenth of the positive
+//! ones are. Of counts that is most often 1, and z the logarithm of one more.
 //!
 //! Beyond the data the exponential would explode, or end in an edge where nothing is uncertain any more; the tangents keep
 //! slope and doubt as they are at the last target that was seen.
@@ -35,7 +38,7 @@ pub struct LogCurve {
 }
 
 impl LogCurve {
-    /// The curve of targets with this scaling; none unless there is one target, it is positive, and its logarithm is
+    /// The curve of targets with this scaling; none unless there is one target, it is not negative, and its logarithm is
     /// another thing than itself.
     pub(crate) fn of(targets: Targets<'_>, weights: Option<&[f64]>, scaling: &Standardiser) -> Option<Self> {
         let Targets::Values(values) = targets else { return None };
@@ -47,20 +50,30 @@ impl LogCurve {
             (0..values.ncols()).filter(|&j| weight(j) > 0.0).map(|j| (values[(0, j)], weight(j))).collect();
         sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (&(smallest, _), &(largest, _)) = (sorted.first()?, sorted.last()?);
-        let at = |share: f64| sorted[((sorted.len() - 1) as f64 * share).round() as usize].0;
-        if smallest <= 0.0 || at(0.9) < BENT * at(0.1) {
+        let at = |of: &[(f64, f64)], share: f64| of[((of.len() - 1) as f64 * share).round() as usize].0;
+        let positive = &sorted[sorted.partition_point(|(y, _)| *y <= 0.0)..];
+        if smallest < 0.0 || positive.is_empty() {
+            return None;
+        }
+        let added = if smallest > 0.0 { 0.0 } else { at(positive, 0.1) };
+        if at(&sorted, 0.9) + added < BENT * (at(&sorted, 0.1) + added) {
             return None;
         }
         // ln of y in units of its scale, as u has it.
         let unit = scaling.scale[0];
-        let log = |y: f64| (y / unit).ln();
+        let log = |y: f64| ((y + added) / unit).ln();
         let total: f64 = sorted.iter().map(|(_, weight)| weight).sum();
         let centre = sorted.iter().map(|(y, weight)| weight / total * log(*y)).sum::<f64>();
         let spread =
             sorted.iter().map(|(y, weight)| weight / total * (log(*y) - centre).powi(2)).sum::<f64>().sqrt();
         let z = |y: f64| (log(y) - centre) / spread;
-        let curve =
-            Self { zero: scaling.offset[0] / unit, centre, spread, low: z(smallest), high: z(largest) };
+        let curve = Self {
+            zero: (scaling.offset[0] + added) / unit,
+            centre,
+            spread,
+            low: z(smallest),
+            high: z(largest),
+        };
         curve.validate().is_ok().then_some(curve)
     }
 
@@ -132,6 +145,18 @@ mod tests {
     }
 
     #[test]
+    fn counts_with_zeros_are_seen_through_the_logarithm_of_one_more() {
+        let y = Mat::from_fn(1, 60, |_, j| if j < 12 { 0.0 } else { (0.05 * (j - 12) as f64).exp().round() });
+        let scaling = Standardiser::fit_with_weights(y.as_ref(), None).unwrap();
+        let curve = LogCurve::of(Targets::Values(y.as_ref()), None, &scaling).unwrap();
+        let z = |y: f64| curve.bend((y - scaling.offset[0]) / scaling.scale[0]);
+        // ln 2 − ln 1 = ln 4 − ln 2.
+        assert_relative_eq!(z(1.0) - z(0.0), z(3.0) - z(1.0), max_relative = 1e-10);
+        assert_relative_eq!(curve.unbend(z(0.0)).0, -scaling.offset[0] / scaling.scale[0], epsilon = 1e-12);
+        assert!(curve.unbend(z(0.0)).1 > 0.0);
+    }
+
+    #[test]
     fn beyond_the_data_it_is_a_line_and_slopes_are_derivatives() {
         let (curve, _) = curve();
         for z in [curve.low - 3.0, curve.low - 0.1, -0.7, 0.0, 1.2, curve.high + 0.1, curve.high + 50.0] {
@@ -152,8 +177,10 @@ mod tests {
             let scaling = Standardiser::fit_with_weights(y.as_ref(), None).unwrap();
             LogCurve::of(Targets::Values(y.as_ref()), None, &scaling).is_none()
         };
-        // Negative or zero somewhere; a small range; two targets; one value.
-        assert!(none(Mat::from_fn(1, 40, |_, j| (0.2 * j as f64).exp() - 1.0)));
+        // Negative somewhere; a small range; two targets; one value; zeros alone, and with few others.
+        assert!(none(Mat::from_fn(1, 40, |_, j| (0.2 * j as f64).exp() - 1.5)));
+        assert!(none(Mat::from_fn(1, 40, |_, _| 0.0)));
+        assert!(none(Mat::from_fn(1, 40, |_, j| if j < 37 { 0.0 } else { 9.0 })));
         assert!(none(Mat::from_fn(1, 40, |_, j| 100.0 + j as f64)));
         assert!(none(Mat::from_fn(2, 40, |_, j| (0.2 * j as f64).exp())));
         assert!(none(Mat::from_fn(1, 40, |_, _| 3.0)));

@@ -25,7 +25,7 @@ pub struct SearchSettings {
     pub activations: Vec<Activation>,
     /// By the feedback rule, try a variance node beside constant noise, and logits beside one-hot codes.
     pub noise: bool,
-    /// Let networks learn the logarithm of a positive target that spans a large factor, tried of the best candidate.
+    /// Let networks learn the logarithm of a target that is never negative and spans a large factor, tried of the best one.
     pub log_target: bool,
     /// Factors on the widths of the hidden layers, tried of the best candidate.
     pub widths: Vec<f64>,
