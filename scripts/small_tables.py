@@ -55,6 +55,12 @@ def numbers() -> Iterable[tuple[str, Table, int]]:
         yield name, make(1000, noise=noise, random_state=0), 5
     X, y = datasets.make_regression(250, 300, n_informative=2, noise=10.0, random_state=0)
     yield "wide", (X, y), 5
+    # Counts, and amounts that are often 0: their mean is a product of what moves them.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 6))
+    mean = np.exp(0.8 + 0.8 * X[:, 0] + 0.6 * np.sin(2 * X[:, 1]) + 0.4 * X[:, 2] * X[:, 3])
+    yield "counts", (X, rng.poisson(mean).astype(float)), 5
+    yield "amounts", (X, np.maximum(mean * np.exp(0.4 * rng.normal(size=1500)) - 1, 0)), 5
 
 
 def normal_log_density(mean: Array, std: Array, y: Array) -> float:
