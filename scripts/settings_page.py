@@ -106,6 +106,7 @@ def page() -> str:
         ("`schedule` of a rule", "", variants("learning/schedule.rs", "Schedule")),
         ("`rule.hidden_precision`", "", variants("inference/relaxation/settings.rs", "HiddenPrecision")),
         ("`rule.presynaptic`", "", variants("inference/relaxation/settings.rs", "Presynaptic")),
+        ("`rule.variables`", "", variants("inference/relaxation/settings.rs", "Variables")),
         ("`rule.sweep`", "", variants("inference/relaxation/settings.rs", "Sweep")),
         (
             "`rule.optimiser`",

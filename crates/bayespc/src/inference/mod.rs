@@ -15,6 +15,6 @@ pub use generative::{Imputed, Parameters, generate, impute};
 pub use langevin::{Drawn, LangevinSettings, draw_missing};
 pub use relaxation::{
     ActivityOptimiser, HiddenPrecision, Presynaptic, RelaxationReport, RelaxationSettings, Relaxer, Stop,
-    Sweep,
+    Sweep, Variables,
 };
 pub(crate) use relaxation::{RelaxedBatch, RelaxedChunk, RelaxingLayers};

@@ -52,8 +52,13 @@ pub(super) fn start<T: Real>(
     }
     let mut weights = Vec::with_capacity(settings.hidden_layer_sizes.len() + 1);
     let mut d_below = d_input;
-    for &width in settings.hidden_layer_sizes.iter().chain(&[n_targets]) {
-        weights.push(cast(settings.init.weights(width, d_below, rng).as_ref()));
+    for (l, &width) in settings.hidden_layer_sizes.iter().chain(&[n_targets]).enumerate() {
+        let first = if settings.is_residual(l) {
+            settings.residual_weights(width, rng)
+        } else {
+            settings.init.weights(width, d_below, rng)
+        };
+        weights.push(cast(first.as_ref()));
         d_below = width;
     }
     Ok(PointNetwork {

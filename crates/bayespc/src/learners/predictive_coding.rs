@@ -20,7 +20,7 @@ use crate::base::parallel::{for_each_worker, splits_batch};
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::inference::{
-    ActivityOptimiser, Clamp, Presynaptic, RelaxationSettings, RelaxedChunk, RelaxingLayers, Sweep,
+    ActivityOptimiser, Clamp, Presynaptic, RelaxationSettings, RelaxedChunk, RelaxingLayers, Sweep, Variables,
 };
 use crate::learning::ErrorChunk;
 use crate::network::{NetworkSettings, PointNetwork};
@@ -44,6 +44,8 @@ pub struct PredictiveCodingSettings {
     pub inference_steps: usize,
     /// How activities descend the energy.
     pub activity_optimiser: ActivityOptimiser,
+    /// Whether activities descend, or errors.
+    pub variables: Variables,
     /// Optimiser of the weights.
     pub optimiser: Optimiser,
     /// Output noise estimated when training ends.
@@ -55,6 +57,7 @@ impl Default for PredictiveCodingSettings {
         Self {
             inference_steps: 10,
             activity_optimiser: ActivityOptimiser::Momentum { rate: Some(0.01), momentum: 0.65 },
+            variables: Variables::Activities,
             optimiser: Optimiser::AdamW { rate: WEIGHT_RATE, weight_decay: 3.6e-4 },
             noise: ResidualNoise::default(),
         }
@@ -82,6 +85,7 @@ impl PredictiveCodingSettings {
             steps: self.inference_steps,
             tolerance: 0.0,
             optimiser: self.activity_optimiser,
+            variables: self.variables,
             sweep: Sweep::Simultaneous,
             halve_steps: false,
             presynaptic: Presynaptic::Relaxed,

@@ -37,7 +37,7 @@ use crate::data::Dataset;
 use crate::distributions::{NaturalParams, SufficientStats};
 use crate::error::Result;
 use crate::heads::Response;
-use crate::network::{Activities, Layer, Network};
+use crate::network::{Activities, Layer, Network, prior_inv_scale};
 use crate::real::Real;
 
 /// Settle every posterior on the data it was trained on. `first_is_known` says that η₁ of the first layer is that
@@ -281,7 +281,7 @@ fn kept_mean(prior: &NaturalParams, mean: MatRef<'_, f64>, pre_pre: &Mat<f64>, c
     natural.pre_pre += pre_pre;
     mirror_lower(natural.pre_pre.as_mut());
     natural.count += count;
-    let inv_scale = natural.post_post.clone();
+    let inv_scale = prior_inv_scale(prior);
     set_inv_scale(&mut natural, mean, &inv_scale);
     natural
 }
@@ -298,7 +298,7 @@ fn kept_mean_and_noise(
     // Σ (t − Mφ)(t − Mφ)ᵀ, multiplied out.
     let cross = &stats.post_pre * mean.transpose();
     let predicted = mean * (&natural.pre_pre - &prior.pre_pre) * mean.transpose();
-    let inv_scale = &prior.post_post + squares - &cross - cross.transpose() + predicted;
+    let inv_scale = prior_inv_scale(prior) + squares - &cross - cross.transpose() + predicted;
     set_inv_scale(&mut natural, mean, &symmetrised(inv_scale.as_ref()));
     natural
 }

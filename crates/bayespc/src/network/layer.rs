@@ -1,7 +1,7 @@
 //! One layer: a prior and a posterior over its weights and noise (paper Eq. 7 and 8).
 //!
 //! ```text
-//! prior    M⁰ = 0,  V⁰ = var · I,  Ψ⁰ = scale · I,  ν⁰ = d_y + extra_dof
+//! prior    M⁰ = 0, or [I 0] of a residual layer,  V⁰ = var · I,  Ψ⁰ = scale · I,  ν⁰ = d_y + extra_dof
 //! update   η ← (1−κ) η + κ (η⁰ + scale · T)
 //! mean     M = η₂ η₁⁻¹
 //! ```
@@ -19,6 +19,7 @@ use std::sync::Arc;
 use faer::{Mat, MatRef};
 
 pub(crate) use self::moving::MovingMean;
+use crate::base::check::check_shape;
 use crate::base::linalg::{Cholesky, cast, cast_into, mirror_lower, scaled_identity};
 use crate::distributions::{MatrixNormalWishart, NaturalParams, SufficientStats, noise};
 use crate::error::Result;
@@ -50,6 +51,26 @@ impl LayerPrior {
             count: self.extra_dof + d_pre as f64 - 1.0,
         }
     }
+
+    /// The same around M⁰ = [I 0], for a layer as wide as the one below.
+    fn natural_around_identity(&self, d: usize) -> NaturalParams {
+        let mut natural = self.natural(d, d + 1);
+        for i in 0..d {
+            natural.post_pre[(i, i)] = natural.pre_pre[(i, i)];
+            natural.post_post[(i, i)] += natural.pre_pre[(i, i)];
+        }
+        natural
+    }
+}
+
+/// Ψ⁰⁻¹ = η⁰₃ − M⁰ V⁰⁻¹ M⁰ᵀ of a prior, whose V⁰ is diagonal.
+pub(crate) fn prior_inv_scale(prior: &NaturalParams) -> Mat<f64> {
+    let (d, post_pre) = (prior.d_post(), &prior.post_pre);
+    let explained = |i: usize, k: usize| -> f64 {
+        let of_column = |j: usize| post_pre[(i, j)] * post_pre[(k, j)] / prior.pre_pre[(j, j)];
+        (0..prior.d_pre()).map(of_column).sum()
+    };
+    Mat::from_fn(d, d, |i, k| prior.post_post[(i, k)] - explained(i, k))
 }
 
 /// Posterior of one layer's weights and noise, with what the forward pass needs in working precision.
@@ -92,10 +113,19 @@ pub struct Expectations<T: Real> {
 impl<T: Real> Layer<T> {
     /// A layer whose posterior is its prior but for the mean.
     pub fn new(prior: &LayerPrior, mean: MatRef<'_, f64>) -> Result<Self> {
-        let prior = prior.natural(mean.nrows(), mean.ncols());
+        Self::begun(prior.natural(mean.nrows(), mean.ncols()), prior.inv_scale, mean)
+    }
+
+    /// The same with a prior around the identity: what the layer learns it adds to what comes from below.
+    pub fn residual(prior: &LayerPrior, mean: MatRef<'_, f64>) -> Result<Self> {
+        check_shape("a residual layer's weights", mean, mean.nrows(), mean.nrows() + 1)?;
+        Self::begun(prior.natural_around_identity(mean.nrows()), prior.inv_scale, mean)
+    }
+
+    fn begun(prior: NaturalParams, inv_scale: f64, mean: MatRef<'_, f64>) -> Result<Self> {
         let mut natural = prior.clone();
         natural.post_pre = mean * &prior.pre_pre;
-        natural.post_post = &prior.post_post + &natural.post_pre * mean.transpose();
+        natural.post_post = scaled_identity(mean.nrows(), inv_scale) + &natural.post_pre * mean.transpose();
         Self::from_natural(prior, natural)
     }
 

@@ -28,6 +28,8 @@ pub struct Network<T: Real> {
 #[derive(Clone, Copy)]
 enum Start {
     Random,
+    /// Around the identity.
+    Residual,
     Zero,
 }
 
@@ -41,6 +43,7 @@ impl<T: Real> Network<T> {
     ) -> Result<Self> {
         Self::assembled(settings, d_input, n_targets, &mut |rows, below, start| match start {
             Start::Random => settings.init.weights(rows, below, rng),
+            Start::Residual => settings.residual_weights(rows, rng),
             Start::Zero => Mat::zeros(rows, below + 1),
         })
     }
@@ -94,7 +97,11 @@ impl<T: Real> Network<T> {
             let var = if l == 0 { prior.input_layer_var.unwrap_or(prior.var) } else { prior.var };
             let layer_prior =
                 LayerPrior { var, bias_var: None, inv_scale: 1.0 / prior.scale, extra_dof: prior.extra_dof };
-            hidden.push(Layer::new(&layer_prior, mean(width, d_below, Start::Random).as_ref())?);
+            hidden.push(if settings.is_residual(l) {
+                Layer::residual(&layer_prior, mean(width, d_below, Start::Residual).as_ref())?
+            } else {
+                Layer::new(&layer_prior, mean(width, d_below, Start::Random).as_ref())?
+            });
             d_below = width;
         }
         let specs = settings.head.head().blocks(n_targets, prior);

@@ -1,5 +1,7 @@
 //! Settings of a network: its shape, its prior, where it starts and how its output is read.
 
+use faer::Mat;
+use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::activation::Activation;
@@ -13,6 +15,9 @@ use crate::heads::HeadSettings;
 pub struct NetworkSettings {
     /// Widths of the hidden layers; may be empty.
     pub hidden_layer_sizes: Vec<usize>,
+    /// Hidden layers as wide as the one below begin at the identity, and their prior is around it: what a layer learns it
+    /// adds to what comes from below. For deep networks.
+    pub residual: bool,
     /// f of the hidden layers. The input is never passed through it.
     pub activation: Activation,
     /// Where the weights start.
@@ -29,6 +34,7 @@ impl Default for NetworkSettings {
     fn default() -> Self {
         Self {
             hidden_layer_sizes: vec![50, 50],
+            residual: false,
             activation: Activation::default(),
             init: Init::default(),
             prior: PriorSettings::default(),
@@ -39,6 +45,21 @@ impl Default for NetworkSettings {
 }
 
 impl NetworkSettings {
+    /// Whether layer `l`, counted from 0, adds to the one below.
+    pub fn is_residual(&self, l: usize) -> bool {
+        let width = |l: usize| self.hidden_layer_sizes.get(l);
+        self.residual && l > 0 && width(l).is_some() && width(l) == width(l - 1)
+    }
+
+    /// First weights of a residual layer: I + W/√K with W as `init` has it, bias included, and K such layers. Then what
+    /// the layers add up to is as large as what one of them would be (µPC, Innocenti et al. 2025).
+    pub(crate) fn residual_weights(&self, width: usize, rng: &mut dyn Rng) -> Mat<f64> {
+        let layers = (0..self.hidden_layer_sizes.len()).filter(|&l| self.is_residual(l)).count();
+        let mut weights = self.init.weights(width, width, rng) * faer::Scale(1.0 / (layers as f64).sqrt());
+        (0..width).for_each(|i| weights[(i, i)] += 1.0);
+        weights
+    }
+
     /// Check every setting.
     pub fn validate(&self) -> Result<()> {
         if self.hidden_layer_sizes.contains(&0) {

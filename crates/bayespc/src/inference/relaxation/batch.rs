@@ -3,7 +3,7 @@
 
 use faer::{Mat, MatRef};
 
-use super::descent::{Descent, Task, clamp_copy, pass_forward};
+use super::descent::{Descent, Stop, Task, clamp_copy, pass_forward};
 use super::layers::{Relaxation, RelaxingLayers};
 use super::settings::{Presynaptic, RelaxationSettings};
 use crate::base::linalg::cast;
@@ -82,8 +82,15 @@ impl<T: Real> RelaxedChunk<T> {
             *sum = pairs.map(|(y, a)| (*y - *a).as_f64().powi(2)).sum();
         }
         let task = Task { relaxation, start: forward, predictions: &forward.post, clamp: &clamp };
-        self.descent.run(&task, at_rest, false);
+        let report = self.descent.run(&task, at_rest, false);
         if relaxation.settings.presynaptic == Presynaptic::Forward {
+            // Around the forward pass a layer has its own error alone, none that came from below.
+            if let Some(errors) = self.descent.errors().filter(|_| report.stop != Stop::Diverged) {
+                for (l, error) in errors.iter().enumerate().take(top) {
+                    faer::zip!(&mut at_rest.post[l], &forward.post[l], error)
+                        .for_each(|faer::unzip!(z, prediction, error)| *z = *prediction + *error);
+                }
+            }
             // A free input has no forward value; its inferred one is the input.
             at_rest.pre[1..].swap_with_slice(&mut forward.pre[1..]);
             self.descent.gradients.begin();
@@ -243,7 +250,7 @@ impl<T: Real> RelaxedBatch<T> {
 mod tests {
     use rand::{RngExt, SeedableRng};
 
-    use super::super::{ActivityOptimiser, HiddenPrecision, Relaxer, Sweep};
+    use super::super::{ActivityOptimiser, HiddenPrecision, Relaxer, Sweep, Variables};
     use super::*;
     use crate::heads::{Categorical, HeadSettings, VarianceNode};
     use crate::inference::energy::Gradients;
@@ -353,6 +360,45 @@ mod tests {
                     }
                 }
                 z.activate(Activation::Tanh, l);
+            }
+        }
+    }
+
+    #[test]
+    fn around_the_forward_pass_a_layer_learns_its_own_error_where_errors_descend() {
+        let (network, input, target) = setting();
+        let data = Dataset::new(input.as_ref(), target.as_ref()).unwrap();
+        let optimisers = [
+            ActivityOptimiser::Gradient { rate: None },
+            ActivityOptimiser::Gradient { rate: Some(1e-3) },
+            ActivityOptimiser::Adam { rate: 0.01 },
+        ];
+        for optimiser in optimisers {
+            for presynaptic in [Presynaptic::Forward, Presynaptic::Relaxed] {
+                let variables = Variables::Errors;
+                let settings =
+                    RelaxationSettings { optimiser, presynaptic, variables, ..RelaxationSettings::tied() };
+                let relaxer = Relaxer::new(&network, &settings, false).unwrap();
+                let mut batch = RelaxedBatch::default();
+                // Twice, so that nothing of the batch before is left.
+                batch.infer(&network, &data, &settings).unwrap();
+                batch.infer(&network, &data, &settings).unwrap();
+                for chunk in batch.chunks() {
+                    let (start, n) = (chunk.first(), chunk.n_samples());
+                    let (input, target) = (input.subcols(start, n), target.subcols(start, n));
+                    let forward = relaxer.start(input, target, &Clamp::supervised());
+                    let mut z = forward.clone();
+                    relaxer.relax(&mut z, &Clamp::supervised());
+                    let own = |l: usize| &z.post[l] - network.hidden()[l].mean() * &z.pre[l];
+                    for l in 0..HIDDEN {
+                        let seen = if presynaptic == Presynaptic::Forward { &forward } else { &z };
+                        let target = network.hidden()[l].mean() * &seen.pre[l] + own(l);
+                        assert!(own(l).norm_max() > 1e-3);
+                        assert!((chunk.error(l) - own(l)).norm_max() < 1e-11);
+                        assert!((chunk.presynaptic(l) - &seen.pre[l]).norm_max() < 1e-11);
+                        assert!((&chunk.activities().post[l] - target).norm_max() < 1e-11);
+                    }
+                }
             }
         }
     }

@@ -11,9 +11,10 @@ use std::ops::Range;
 
 use faer::{Mat, MatRef};
 
+use super::errors::ErrorDescent;
 use super::halving::halve;
 use super::layers::Relaxation;
-use super::settings::Sweep;
+use super::settings::{Sweep, Variables};
 use crate::inference::clamp::Clamp;
 use crate::inference::energy::{Energy, Gradients};
 use crate::network::Activities;
@@ -61,6 +62,8 @@ pub(super) struct Descent<T: Real> {
     pub gradients: Gradients<T>,
     /// Of z_0 … z_L.
     moments: Vec<Moments<T>>,
+    /// Where errors descend in place of activities.
+    errors: Option<ErrorDescent<T>>,
 }
 
 /// Forward pass into `forward`, and its clamped copy into `z`: free entries of z_0 are at the prior mean 0, free
@@ -134,7 +137,14 @@ impl<T: Real> Descent<T> {
         Self {
             gradients: Gradients::new(&widths, n),
             moments: widths.iter().map(|&d| Moments::new(optimiser, d, n)).collect(),
+            errors: (relaxation.settings.variables == Variables::Errors)
+                .then(|| ErrorDescent::new(relaxation, n)),
         }
+    }
+
+    /// ε_1 … ε_L at the end of the last run, where errors descend.
+    pub fn errors(&self) -> Option<&[Mat<T>]> {
+        self.errors.as_ref().map(ErrorDescent::errors)
     }
 
     /// Relax `z`. Unless it is `watched` the energy is only looked at where the settings need it.
@@ -143,14 +153,19 @@ impl<T: Real> Descent<T> {
         let total = |z: &Activities<T>| task.relaxation.energy.total(z, task.clamp);
         self.gradients.begin();
         self.moments.iter_mut().for_each(Moments::clear);
+        if let Some(errors) = &mut self.errors {
+            errors.begin(task, z);
+            moving.clone().for_each(|k| self.gradients.mark_moved(k));
+        }
         let may_stop = settings.tolerance > 0.0 || settings.halve_steps;
         let mut energy = if watched || may_stop { vec![total(z)] } else { Vec::new() };
         let (mut steps, mut stop) = (0, Stop::MaxSteps);
         while steps < settings.steps && stop == Stop::MaxSteps {
             steps += 1;
-            match settings.sweep {
-                Sweep::Simultaneous => self.step_together(task, z, &moving, steps),
-                Sweep::Sequential => self.step_in_turn(task, z, &moving, steps),
+            match (&mut self.errors, settings.sweep) {
+                (Some(errors), _) => errors.step(task, z, &moving, steps),
+                (None, Sweep::Simultaneous) => self.step_together(task, z, &moving, steps),
+                (None, Sweep::Sequential) => self.step_in_turn(task, z, &moving, steps),
             }
             if let Some(&before) = energy.last() {
                 let now = total(z);

@@ -3,7 +3,7 @@
 
 use faer::MatRef;
 
-use super::settings::{HiddenPrecision, RelaxationSettings};
+use super::settings::{HiddenPrecision, RelaxationSettings, Variables};
 use super::step_size::{Above, Curvature, StepSize};
 use crate::base::linalg::trace;
 use crate::error::Result;
@@ -162,6 +162,10 @@ impl<T: Real> RelaxingLayers<T> {
             let Some(step_size) = step_size else { continue };
             if let Some(rate) = settings.optimiser.fixed_rate() {
                 step_size.fix(rate);
+                continue;
+            }
+            if settings.variables == Variables::Errors {
+                // Errors find the length of a step by themselves.
                 continue;
             }
             // A slope below 1 leaves room for f″, which the bound does not see: it stays.

@@ -7,7 +7,7 @@ use super::layers::{Relaxation, RelaxingLayers};
 use super::settings::RelaxationSettings;
 use crate::error::Result;
 use crate::inference::clamp::Clamp;
-use crate::inference::energy::{Gradients, LayerTerms};
+use crate::inference::energy::{Errors, Gradients, LayerTerms};
 use crate::network::{Activation, Activities, Expectations, Network};
 use crate::real::Real;
 
@@ -86,11 +86,25 @@ impl<T: Real> Relaxer<T> {
         gradients.into_parts()
     }
 
+    /// The same for errors in a network that runs freely: ∂E/∂z_0 and ∂E/∂ε_1 … ∂E/∂ε_L, clamped entries zero.
+    pub fn error_gradients(&self, activities: &Activities<T>, clamp: &Clamp<T>) -> (Mat<T>, Vec<Mat<T>>) {
+        let energy = self.relaxation().energy;
+        let mut errors = Errors::new(&energy.widths(), activities.capacity());
+        errors.begin(activities, &self.predictions(activities));
+        errors.update_gradients(&energy, activities, clamp, 0);
+        errors.into_gradients()
+    }
+
+    /// M φ of every layer.
+    fn predictions(&self, activities: &Activities<T>) -> Vec<Mat<T>> {
+        self.means.iter().zip(&activities.pre).map(|(mean, pre)| mean * pre).collect()
+    }
+
     /// Relax in place, from where the activities are.
     pub fn relax(&self, activities: &mut Activities<T>, clamp: &Clamp<T>) -> RelaxationReport {
         let relaxation = self.relaxation();
         let start = activities.clone();
-        let predictions: Vec<Mat<T>> = self.means.iter().zip(&start.pre).map(|(m, pre)| m * pre).collect();
+        let predictions = self.predictions(&start);
         let task = Task { relaxation: &relaxation, start: &start, predictions: &predictions, clamp };
         Descent::new(&relaxation, activities.capacity()).run(&task, activities, true)
     }

@@ -31,6 +31,19 @@ pub enum Presynaptic {
     Forward,
 }
 
+/// What descends the energy; both come to rest in the same place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Variables {
+    /// Activities: the paper's. What the output says climbs down one layer per step.
+    #[default]
+    Activities,
+    /// Errors, in a network that runs freely (ePC): what the output says reaches every layer in every step. Without a
+    /// rate of the optimiser they follow conjugate gradients. With `presynaptic = forward` a layer learns its own error,
+    /// and not what it inherits from below.
+    Errors,
+}
+
 /// Order in which layers move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -52,6 +65,8 @@ pub struct RelaxationSettings {
     pub tolerance: f64,
     /// Step rule.
     pub optimiser: ActivityOptimiser,
+    /// What descends the energy.
+    pub variables: Variables,
     /// Order of the layers.
     pub sweep: Sweep,
     /// Halve a sample's step until its energy does not rise.
@@ -86,7 +101,7 @@ impl RelaxationSettings {
         if matches!(self.hidden_precision, HiddenPrecision::Tied(_)) {
             return Err(Error::Conflict { first: "rule.hidden_precision = tied", second });
         }
-        if self.optimiser.fixed_rate().is_none() {
+        if self.optimiser.fixed_rate().is_none() && self.variables == Variables::Activities {
             return Err(Error::Conflict { first: "a rule.optimiser without a rate", second });
         }
         Ok(())
@@ -106,6 +121,7 @@ impl RelaxationSettings {
             steps: 10,
             tolerance: 0.0,
             optimiser: ActivityOptimiser::Adam { rate: 0.01 },
+            variables: Variables::Activities,
             sweep: Sweep::Simultaneous,
             halve_steps: false,
             hidden_precision: HiddenPrecision::Learned,
@@ -140,6 +156,15 @@ impl RelaxationSettings {
         };
         let positive = |name, x: f64| check(x.is_finite() && x > 0.0, name, x, "positive and finite");
         self.optimiser.validate()?;
+        if self.variables == Variables::Errors {
+            let first = "relaxation.variables = errors";
+            if self.sweep == Sweep::Sequential {
+                return Err(Error::Conflict { first, second: "relaxation.sweep = sequential" });
+            }
+            if matches!(self.optimiser, ActivityOptimiser::Momentum { rate: None, .. }) {
+                return Err(Error::Conflict { first, second: "momentum without a rate" });
+            }
+        }
         let tolerance = self.tolerance;
         check((0.0..1.0).contains(&tolerance), "relaxation.tolerance", tolerance, "in [0, 1)")?;
         let temperature = self.weight_uncertainty;

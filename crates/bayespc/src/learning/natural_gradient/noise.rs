@@ -4,7 +4,7 @@
 //! With z = M φ + ε the blended conjugate update of Ψ⁻¹ is, without a difference of large matrices,
 //!
 //! ```text
-//! Ψ⁻¹ ← (1−κ) Ψ⁻¹ + κ Ψ⁰⁻¹ + κ s Σ w εεᵀ + κ M V⁰⁻¹ Mᵀ − ΔM η₁ ΔMᵀ        prior mean 0, η₁ the new one
+//! Ψ⁻¹ ← (1−κ) Ψ⁻¹ + κ Ψ⁰⁻¹ + κ s Σ w εεᵀ + κ D V⁰⁻¹ Dᵀ − ΔM η₁ ΔMᵀ        D = M − M⁰, η₁ the new one
 //! ```
 //!
 //! Every term but the last two waits here until the layer's η₁ is renewed, so that Ψ and ν always speak of the same

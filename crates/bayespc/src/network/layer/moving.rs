@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use faer::{Accum, Mat, MatMut, MatRef};
 
-use super::Conjugate;
+use super::{Conjugate, prior_inv_scale};
 use crate::base::linalg::{
     Cholesky, cast_into, mirror_lower, product_into, symmetric_product_into, without_dust,
 };
@@ -24,6 +24,8 @@ use crate::real::Real;
 #[derive(Clone, Debug)]
 pub(crate) struct MovingMean<T: Real> {
     prior: Arc<NaturalParams>,
+    /// Ψ⁰⁻¹.
+    prior_inv_scale: Mat<f64>,
     mean: Mat<f64>,
     working_mean: Mat<T>,
     /// η₁, lower triangle, and its factor as of the last time it was taken.
@@ -43,6 +45,7 @@ impl<T: Real> MovingMean<T> {
         let inv_scale = post_post - post_pre * conjugate.mean.transpose();
         Self {
             prior: Arc::clone(prior),
+            prior_inv_scale: prior_inv_scale(prior),
             mean: conjugate.mean.clone(),
             working_mean: conjugate.working_mean.clone(),
             step: Mat::zeros(conjugate.mean.nrows(), pre_pre.nrows()),
@@ -103,7 +106,7 @@ impl<T: Real> MovingMean<T> {
 
     /// Ψ⁻¹ ← keep · Ψ⁻¹ + (1−keep) Ψ⁰⁻¹ + `outer`, of which only the lower triangle is read.
     pub fn blend_inv_scale(&mut self, outer: &Mat<T>, keep: f64) {
-        blend_lower(&mut self.inv_scale, &self.prior.post_post, outer, keep);
+        blend_lower(&mut self.inv_scale, &self.prior_inv_scale, outer, keep);
         mirror_lower(self.inv_scale.as_mut());
     }
 
@@ -151,14 +154,17 @@ impl<T: Real> MovingMean<T> {
         });
     }
 
-    /// M ← M + ΔM by the factor of η₁, ΔM = (gradient − pull M V⁰⁻¹) V for the prior of mean 0 that every layer has,
-    /// and Ψ⁻¹ ← Ψ⁻¹ + pull M V⁰⁻¹ Mᵀ − ΔM η₁ ΔMᵀ.
+    /// M ← M + ΔM by the factor of η₁, ΔM = (gradient − pull D V⁰⁻¹) V with D = M − M⁰,
+    /// and Ψ⁻¹ ← Ψ⁻¹ + pull D V⁰⁻¹ Dᵀ − ΔM η₁ ΔMᵀ.
     pub fn step_with_noise(&mut self, gradient: &Mat<T>, pull: f64) {
         let (d_post, d_pre) = (self.mean.nrows(), self.mean.ncols());
-        let pulled =
-            Mat::from_fn(d_post, d_pre, |i, j| pull * self.mean[(i, j)] * self.prior.pre_pre[(j, j)]);
+        let precision = |j: usize| self.prior.pre_pre[(j, j)];
+        let apart = Mat::from_fn(d_post, d_pre, |i, j| {
+            self.mean[(i, j)] - self.prior.post_pre[(i, j)] / precision(j)
+        });
+        let pulled = Mat::from_fn(d_post, d_pre, |i, j| pull * apart[(i, j)] * precision(j));
         let mut change = Mat::<f64>::zeros(d_post, d_post);
-        symmetric_product_into(change.as_mut(), Accum::Replace, pulled.as_ref(), self.mean.as_ref(), 1.0);
+        symmetric_product_into(change.as_mut(), Accum::Replace, pulled.as_ref(), apart.as_ref(), 1.0);
         cast_into(&mut self.step, gradient.as_ref());
         self.step -= &pulled;
         // ΔM η₁
