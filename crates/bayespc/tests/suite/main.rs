@@ -5,6 +5,7 @@
 mod common;
 
 mod baselines;
+mod columns;
 mod determinism;
 mod elsewhere;
 mod epistemic_toy;
