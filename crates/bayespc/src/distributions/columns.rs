@@ -3,7 +3,7 @@
 //! | structure   | kept of Σ w φφᵀ                          | adds up         | memory       |
 //! |-------------|------------------------------------------|-----------------|--------------|
 //! | `Dense`     | everything                               | exactly         | d²           |
-//! | `Blocks(b)` | blocks of b units, and the mean of all   | exactly         | d · b        |
+//! | `Blocks(b)` | blocks of b units, and directions they share | blocks exactly | d · b    |
 //! | `Sketch(k)` | k directions, and a bound on the rest    | within the bound | d · 2k      |
 //!
 //! A sketch is in units of the prior, φ̃ = V⁰^½ φ, so that a prior of any diagonal is the identity beside it:
@@ -49,15 +49,25 @@ pub enum Purpose {
 pub struct ColumnPrecision {
     /// Diagonal of V⁰⁻¹.
     prior: Vec<f64>,
-    sums: Sums,
+    sums: ColumnSums,
 }
 
+/// What is kept of Σ w φφᵀ.
 #[derive(Clone, Debug)]
-enum Sums {
-    /// Lower triangle.
+pub enum ColumnSums {
+    /// The lower triangle.
     Dense(Mat<f64>),
+    /// Blocks, and what they share.
     Blocks(BlockSums),
+    /// Directions, in units of the prior.
     Sketch(FrequentDirections),
+}
+
+impl ColumnSums {
+    /// Blocks that were kept: their lower triangles, and what they share.
+    pub(crate) fn blocks(size: usize, blocks: Vec<Mat<f64>>, shared: FrequentDirections) -> Self {
+        Self::Blocks(BlockSums::from_parts(size, blocks, shared))
+    }
 }
 
 impl ColumnPrecision {
@@ -65,11 +75,21 @@ impl ColumnPrecision {
     pub fn new(structure: Structure, prior: Vec<f64>) -> Self {
         let d = prior.len();
         let sums = match structure {
-            Structure::Dense => Sums::Dense(Mat::zeros(d, d)),
-            Structure::Blocks(size) => Sums::Blocks(BlockSums::new(d, size)),
-            Structure::Sketch(k) => Sums::Sketch(FrequentDirections::new(d, k)),
+            Structure::Dense => ColumnSums::Dense(Mat::zeros(d, d)),
+            Structure::Blocks(size) => ColumnSums::Blocks(BlockSums::new(d, size)),
+            Structure::Sketch(k) => ColumnSums::Sketch(FrequentDirections::new(d, k)),
         };
         Self { prior, sums }
+    }
+
+    /// That of samples whose sums were kept.
+    pub(crate) fn from_sums(prior: Vec<f64>, sums: ColumnSums) -> Self {
+        Self { prior, sums }
+    }
+
+    /// What is kept of the samples.
+    pub fn sums(&self) -> &ColumnSums {
+        &self.sums
     }
 
     /// The same prior and structure without any samples.
@@ -80,9 +100,9 @@ impl ColumnPrecision {
     /// What is kept.
     pub fn structure(&self) -> Structure {
         match &self.sums {
-            Sums::Dense(_) => Structure::Dense,
-            Sums::Blocks(sums) => Structure::Blocks(sums.size()),
-            Sums::Sketch(sketch) => Structure::Sketch(sketch.k()),
+            ColumnSums::Dense(_) => Structure::Dense,
+            ColumnSums::Blocks(sums) => Structure::Blocks(sums.size()),
+            ColumnSums::Sketch(sketch) => Structure::Sketch(sketch.k()),
         }
     }
 
@@ -99,7 +119,7 @@ impl ColumnPrecision {
     /// Add factor · ΦΦᵀ, samples in columns, each times the root of its weight.
     pub fn absorb<T: Real>(&mut self, pre: MatRef<'_, T>, factor: f64) -> Result<()> {
         match &mut self.sums {
-            Sums::Dense(sum) => {
+            ColumnSums::Dense(sum) => {
                 let mut outer = Mat::<T>::zeros(sum.nrows(), sum.nrows());
                 symmetric_product_into(outer.as_mut(), Accum::Replace, pre, pre, T::one());
                 for j in 0..sum.ncols() {
@@ -108,11 +128,8 @@ impl ColumnPrecision {
                 }
                 Ok(())
             }
-            Sums::Blocks(sums) => {
-                sums.absorb(pre, factor);
-                Ok(())
-            }
-            Sums::Sketch(sketch) => {
+            ColumnSums::Blocks(sums) => sums.absorb(pre, factor),
+            ColumnSums::Sketch(sketch) => {
                 let own = Mat::from_fn(pre.nrows(), pre.ncols(), |i, j| {
                     pre[(i, j)].as_f64() / self.prior[i].sqrt()
                 });
@@ -124,9 +141,9 @@ impl ColumnPrecision {
     /// The samples times a factor; the prior stays.
     pub fn scale(&mut self, factor: f64) {
         match &mut self.sums {
-            Sums::Dense(sum) => faer::zip!(sum).for_each(|faer::unzip!(x)| *x *= factor),
-            Sums::Blocks(sums) => sums.scale(factor),
-            Sums::Sketch(sketch) => sketch.scale(factor),
+            ColumnSums::Dense(sum) => faer::zip!(sum).for_each(|faer::unzip!(x)| *x *= factor),
+            ColumnSums::Blocks(sums) => sums.scale(factor),
+            ColumnSums::Sketch(sketch) => sketch.scale(factor),
         }
     }
 
@@ -137,28 +154,28 @@ impl ColumnPrecision {
             return Err(Error::Shape { what: "a column precision", axis: "rows", found, expected });
         }
         match (&mut self.sums, &other.sums) {
-            (Sums::Dense(own), Sums::Dense(other)) => {
+            (ColumnSums::Dense(own), ColumnSums::Dense(other)) => {
                 *own += other;
                 Ok(())
             }
-            (Sums::Blocks(own), Sums::Blocks(other)) => own.add(other),
-            (Sums::Sketch(own), Sums::Sketch(other)) => own.add(other),
+            (ColumnSums::Blocks(own), ColumnSums::Blocks(other)) => own.add(other),
+            (ColumnSums::Sketch(own), ColumnSums::Sketch(other)) => own.add(other),
             _ => Err(Error::Conflict { first: "a column precision", second: "one of another structure" }),
         }
     }
 
     /// V⁻¹ as a matrix, of a sketch the lower bound. It takes memory of width².
-    pub fn dense(&self) -> Mat<f64> {
+    pub fn dense(&self) -> Result<Mat<f64>> {
         let root = |i: usize| self.prior[i].sqrt();
-        match &self.sums {
-            Sums::Dense(sum) => {
+        Ok(match &self.sums {
+            ColumnSums::Dense(sum) => {
                 let mut whole = sum.clone();
                 self.prior.iter().enumerate().for_each(|(i, precision)| whole[(i, i)] += precision);
                 mirror_lower(whole.as_mut());
                 whole
             }
-            Sums::Blocks(sums) => sums.dense(&self.prior),
-            Sums::Sketch(sketch) => {
+            ColumnSums::Blocks(sums) => sums.dense(&self.prior)?,
+            ColumnSums::Sketch(sketch) => {
                 let columns = Mat::from_fn(self.d(), sketch.columns().ncols(), |i, j| {
                     root(i) * sketch.columns()[(i, j)]
                 });
@@ -167,18 +184,18 @@ impl ColumnPrecision {
                 mirror_lower(whole.as_mut());
                 whole
             }
-        }
+        })
     }
 
     /// V, ready to multiply with.
     pub fn covariance<T: Real>(&self, purpose: Purpose) -> Result<ColumnCovariance<T>> {
         Ok(match &self.sums {
-            Sums::Dense(_) => {
-                let factor = Cholesky::new(self.dense().as_ref(), "the column precision")?;
+            ColumnSums::Dense(_) => {
+                let factor = Cholesky::new(self.dense()?.as_ref(), "the column precision")?;
                 ColumnCovariance::Dense(cast(factor.inverse().as_ref()))
             }
-            Sums::Blocks(sums) => ColumnCovariance::Blocks(sums.inverse(&self.prior)?),
-            Sums::Sketch(sketch) => {
+            ColumnSums::Blocks(sums) => ColumnCovariance::Blocks(sums.inverse(&self.prior)?),
+            ColumnSums::Sketch(sketch) => {
                 let Directions { basis, values } = sketch.directions()?;
                 let rest = 1.0
                     + match purpose {
@@ -195,10 +212,28 @@ impl ColumnPrecision {
         })
     }
 
+    /// d − tr(V V⁰⁻¹): of how many activities the samples have decided what weights they get, by the lower bound of a
+    /// sketch.
+    pub fn effective(&self) -> Result<f64> {
+        let d = self.d() as f64;
+        if let ColumnSums::Sketch(sketch) = &self.sums {
+            let values = sketch.directions()?.values;
+            return Ok(values.iter().map(|value| value / (1.0 + value)).sum());
+        }
+        let kept: f64 = match self.covariance::<f64>(Purpose::Leverage)? {
+            ColumnCovariance::Blocks(inverse) => {
+                inverse.diagonal().iter().zip(&self.prior).map(|(v, p)| v * p).sum()
+            }
+            ColumnCovariance::Dense(inverse) => (0..self.d()).map(|i| inverse[(i, i)] * self.prior[i]).sum(),
+            ColumnCovariance::Sketch(_) => 0.0,
+        };
+        Ok(d - kept)
+    }
+
     /// How much the precision may exceed its lower bound in any direction, in units of the prior: 0 where nothing is left
     /// out of the sums that are kept.
     pub fn slack(&self) -> f64 {
-        if let Sums::Sketch(sketch) = &self.sums { sketch.shrunk() } else { 0.0 }
+        if let ColumnSums::Sketch(sketch) = &self.sums { sketch.shrunk() } else { 0.0 }
     }
 }
 
@@ -207,7 +242,7 @@ impl ColumnPrecision {
 pub enum ColumnCovariance<T: Real> {
     /// V itself.
     Dense(Mat<T>),
-    /// Inverses of blocks around the mean.
+    /// Inverses of blocks, and what they share.
     Blocks(BlockInverse<T>),
     /// Inverse along the directions of a sketch, and across them.
     Sketch(SketchInverse<T>),
@@ -252,29 +287,17 @@ impl<T: Real> ColumnCovariance<T> {
         (0..pre.ncols()).map(|j| inner(pre.subcols(j, 1), product.subcols(j, 1)).as_f64()).collect()
     }
 
+    /// Whether it is that of parts of a precision.
+    pub fn leaves_out(&self) -> bool {
+        !matches!(self, Self::Dense(_))
+    }
+
     /// Multiply-adds of a sample.
     fn cost(&self) -> usize {
         match self {
             Self::Dense(inverse) => inverse.nrows() * inverse.nrows(),
-            Self::Blocks(inverse) => inverse.centre.len() * inverse.size,
+            Self::Blocks(inverse) => inverse.cost(),
             Self::Sketch(inverse) => 2 * inverse.basis.nrows() * inverse.basis.ncols(),
-        }
-    }
-}
-
-impl<T: Real> BlockInverse<T> {
-    /// T⁻ᵀ diag(S⁻¹, 1/β) T⁻¹ Φ, where T⁻¹ [x; t] = [x − c t; t].
-    fn times(&self, pre: MatRef<'_, T>, mut product: faer::MatMut<'_, T>) {
-        let units = self.centre.len();
-        let centred = Mat::from_fn(units, pre.ncols(), |i, j| pre[(i, j)] - self.centre[i] * pre[(units, j)]);
-        for (b, inverse) in self.inverses.iter().enumerate() {
-            let (start, width) = (b * self.size, inverse.nrows());
-            let to = product.as_mut().subrows_mut(start, width);
-            product_into(to, Accum::Replace, inverse.as_ref(), centred.subrows(start, width), T::one());
-        }
-        for j in 0..pre.ncols() {
-            let shift = (0..units).fold(T::zero(), |sum, i| sum + self.centre[i] * product[(i, j)]);
-            product[(units, j)] = self.bias_var * pre[(units, j)] - shift;
         }
     }
 }

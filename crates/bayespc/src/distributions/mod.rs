@@ -10,7 +10,7 @@ pub mod student_t;
 pub mod wishart;
 
 pub use blocks::{BlockInverse, BlockSums};
-pub use columns::{ColumnCovariance, ColumnPrecision, Purpose, SketchInverse, Structure};
+pub use columns::{ColumnCovariance, ColumnPrecision, ColumnSums, Purpose, SketchInverse, Structure};
 pub(crate) use matrix_normal_wishart::noise;
 pub use matrix_normal_wishart::{LayerDraw, MatrixNormalWishart};
 pub use sketch::{Directions, FrequentDirections};

@@ -26,3 +26,4 @@ mod reference_special;
 mod relaxation;
 mod robustness;
 mod rounds;
+mod wide;
