@@ -78,6 +78,7 @@ def page() -> str:
         ("`network.prior`", "", fields("network/settings.rs", "PriorSettings", network["prior"])),
         ("`network.activation`", "", variants("network/activation/function.rs", "Activation")),
         ("`network.init`", "", variants("network/init.rs", "Init")),
+        ("`network.wide_layers`", "", variants("network/wide_layers.rs", "WideLayers")),
         ("`network.head`", "As `{kind = …}`.", variants("heads/mod.rs", "HeadSettings")),
         (
             "`network.head`, kind `variance_node`",

@@ -36,7 +36,8 @@ def to_onnx(estimator: Any, path: Any = None) -> Any:
 
     An estimator that was fitted to a frame takes its columns as numbers: `onnx_input` makes them from a
     frame, and says what they are. Columns of free text cannot be exported, nor can networks with the
-    activation "gelu", for which onnxruntime has no double precision.
+    activation "gelu", for which onnxruntime has no double precision, nor those that keep parts of their wide
+    layers (``wide_layers``).
 
     Parameters
     ----------
@@ -91,6 +92,8 @@ class _File:
 
     def layers(self, member: int, part: str) -> list[_Layer]:
         """Return the posteriors of a member's hidden layers or output blocks."""
+        if f"member.{member}.{part}.0.numbers" in self._index:
+            raise ValueError("wide_layers other than 'dense' cannot be exported: fit with wide_layers='dense'")
         found: list[_Layer] = []
         while f"member.{member}.{part}.{len(found)}.posterior.count" in self._index:
             name = f"member.{member}.{part}.{len(found)}.posterior"

@@ -73,6 +73,10 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         with `partial_fit` or a warm start, which hold nothing out.
     precision : {"float64", "float32"}, default="float64"
         Working precision of activities; posteriors are always float64.
+    wide_layers : {"auto", "dense"} or dict, default="auto"
+        How much is kept of the precisions of wide layers: ``"dense"`` all of it, at a memory of width²;
+        ``{"blocks": b}`` blocks of b units, ``{"sketch": k}`` k directions, both at a memory that is linear
+        in the width. ``"auto"`` keeps all of layers up to 2048 units. Not for `partial_fit`.
     time_limit : float or None, default=None
         Seconds that `fit` may take: the best that can be trained in them is kept, and a warning tells when
         they are over. The model then depends on how fast the machine is.
@@ -164,6 +168,7 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         n_iter_no_change: int = 5,
         calibration: Literal["none", "holdout", "conformal"] = "none",
         precision: Literal["float64", "float32"] = "float64",
+        wide_layers: Any = "auto",
         time_limit: float | None = None,
         columns: Any = None,
         missing: Literal["encode", "error", "drop"] = "encode",
@@ -188,6 +193,7 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
         self.n_iter_no_change = n_iter_no_change
         self.calibration = calibration
         self.precision = precision
+        self.wide_layers = wide_layers
         self.time_limit = time_limit
         self.columns = columns
         self.missing = missing

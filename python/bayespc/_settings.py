@@ -140,7 +140,18 @@ def model_settings(params: Mapping[str, Any], seed: int) -> Settings:
     if params["time_limit"] is not None:
         settings["time_limit"] = number("time_limit", params["time_limit"], 0.0, float("inf"))
     settings["precision"] = PRECISIONS[choice("precision", params["precision"], tuple(PRECISIONS))]
+    network["wide_layers"] = wide_layer_settings(params["wide_layers"])
     return settings
+
+
+def wide_layer_settings(value: object) -> Any:
+    """Return the core's setting of what is kept of wide layers."""
+    if not isinstance(value, Mapping):
+        return choice("wide_layers", value, ("auto", "dense"))
+    given = dict(cast("Mapping[str, Any]", value))
+    if len(given) != 1 or not set(given) <= {"blocks", "sketch"}:
+        raise ValueError(f'wide_layers must be "auto", "dense", {{"blocks": b}} or {{"sketch": k}}; got {value!r}')
+    return {name: integer(f"wide_layers[{name!r}]", size, 1) for name, size in given.items()}
 
 
 def search_settings(search: object) -> Settings:
@@ -201,6 +212,7 @@ def estimator_params(settings: Settings, classes: int) -> Settings:
         "early_stopping": stopping,
         "precision": {short: name for name, short in PRECISIONS.items()}[settings["precision"]],
         "random_state": training["seed"],
+        "wide_layers": network["wide_layers"],
     }
     # What fixed keywords have emptied is no wish of its own.
     emptied = ("prior_vars", "linear_vars", "activations", "bins", "widths", "noise")

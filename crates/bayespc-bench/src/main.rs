@@ -13,11 +13,13 @@ mod scaling;
 mod serve;
 mod stream;
 mod tabular;
+mod wide;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use bayespc::network::WideLayers;
 use bayespc_cli::failure::{self, usage};
 use bayespc_cli::output::{print, print_json};
 use clap::{Parser, ValueEnum};
@@ -45,6 +47,7 @@ stream   fit --stream over a CSV and a Parquet file of 100 columns
 read     a CSV file of 10⁶ rows and 30 mixed columns, or --file
 serve    one row per request at a steady rate, and 10⁵ rows in one, on loopback
 rounds   learning in rounds beside a local fit: power, a made-up table, mnist; not run unless named
+wide     mnist by wide layers, whole, in blocks and as sketches; not run unless named
 Without a name the first seven are run. Times are medians; test sets are never part of them."
 )]
 struct BenchArgs {
@@ -75,6 +78,12 @@ struct BenchArgs {
     /// Training images of mnist, rows to predict, to stream, to read, or of the largest table of scaling
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
+    /// Widths of the hidden layers of wide
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [2048, 2048])]
+    widths: Vec<usize>,
+    /// What wide compares: dense, blocks=B, sketch=K, auto
+    #[arg(long, value_name = "C", value_delimiter = ',', value_parser = wide::parse, default_values = ["dense", "blocks=512", "blocks=256", "sketch=256"])]
+    columns: Vec<WideLayers>,
     /// Requests per second to serve
     #[arg(long, value_name = "N", default_value_t = 500)]
     rate: usize,
@@ -117,6 +126,8 @@ enum What {
     Serve,
     /// Rounds beside a local fit; only by name
     Rounds,
+    /// Wide layers; only by name
+    Wide,
 }
 
 /// What is trained on images.
@@ -157,7 +168,8 @@ fn main() -> ExitCode {
 fn run(args: &BenchArgs) -> Result<()> {
     check(args)?;
     // What compares results, not times, is run by name.
-    let all = What::value_variants().iter().copied().filter(|&what| what != What::Rounds);
+    let all =
+        What::value_variants().iter().copied().filter(|what| !matches!(what, What::Rounds | What::Wide));
     let wanted = args.what.map_or_else(|| all.collect(), |what| vec![what]);
     let mut outcomes = Vec::new();
     for what in wanted {
@@ -170,6 +182,7 @@ fn run(args: &BenchArgs) -> Result<()> {
             What::Read => ("read", read::run(args)?),
             What::Serve => ("serve", serve::run(args)?),
             What::Rounds => ("rounds", rounds::run(args)?),
+            What::Wide => ("wide", wide::run(args)?),
         };
         outcomes.push((name, outcome));
     }

@@ -10,7 +10,6 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use bayespc::Task;
-use bayespc::base::linalg::inner;
 use bayespc::heads::HeadSettings;
 use bayespc::model::{Member, Model};
 use bayespc::network::Layer;
@@ -89,17 +88,14 @@ fn layers(member: &Member) -> Result<Vec<LayerFacts>> {
     let network = member.network();
     let n_hidden = network.hidden().len();
     let facts = |(l, layer): (usize, &Layer<f64>)| {
-        let posterior = layer.posterior()?;
-        let prior = &layer.prior().pre_pre;
-        let kept = inner(posterior.col_cov().as_ref(), prior.as_ref());
         let (d_post, d_pre) = (layer.d_post(), layer.d_pre());
         let name =
             if l < n_hidden { format!("hidden {}", l + 1) } else { format!("output {}", l - n_hidden + 1) };
         Ok(LayerFacts {
             name,
             shape: (d_post, d_pre),
-            effective: d_post as f64 * (d_pre as f64 - kept),
-            prior_var: 1.0 / prior[(0, 0)],
+            effective: d_post as f64 * layer.effective_inputs()?,
+            prior_var: layer.prior_var(),
         })
     };
     network.layers().enumerate().map(facts).collect()
@@ -115,7 +111,7 @@ fn output_noise(model: &Model) -> Result<Option<Vec<f64>>> {
     let scale = &model.target_scaling().scale;
     let mut variance = vec![0.0; scale.len()];
     for member in model.members() {
-        let noise = member.network().posteriors()?.output_noise()?;
+        let noise = member.network().output_noise()?;
         for (k, total) in variance.iter_mut().enumerate() {
             *total += noise[(k, k)] / model.members().len() as f64;
         }

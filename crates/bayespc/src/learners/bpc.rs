@@ -62,11 +62,17 @@ impl<T: Real> Bpc<T> {
         rule.validate()?;
         if let Rule::Relaxation(settings) = &rule {
             settings.check_head(&network.settings().head)?;
+            if network.is_wide() {
+                network.settings().wide_layers.or_dense("rule = relaxation")?;
+                network.make_dense()?;
+            }
             network.set_hidden_noise(true);
         }
         Ok(Self {
             feedback: Feedback::new(&network),
             hebbian: match rule {
+                // A wide output moves by natural gradient.
+                Rule::Feedback(_) if network.is_wide() => Hebbian::empty(),
                 Rule::Feedback(_) => Hebbian::of_output(&network),
                 Rule::Relaxation(_) => Hebbian::new(&network),
             },
@@ -121,7 +127,8 @@ impl<T: Real> Bpc<T> {
             });
         }
         for (cov, layer) in feedback_cov.iter().zip(self.network.hidden()) {
-            if cov.nrows() != layer.d_post() {
+            // Of a wide layer nothing is kept.
+            if cov.nrows() != layer.d_post() && layer.wide().is_none() {
                 return Err(Error::Shape {
                     what: "feedback state",
                     axis: "rows",
@@ -156,6 +163,9 @@ impl<T: Real> Bpc<T> {
                 second: "missing values (use relaxation)",
             });
         }
+        if self.network.is_wide() {
+            return self.learn_wide(batch, step, settings);
+        }
         if settings.refresh_every == 1 && self.sums_are_cheaper(batch.len()) {
             return self.absorb(&self.statistics(batch)?, step);
         }
@@ -181,6 +191,28 @@ impl<T: Real> Bpc<T> {
         let (hidden, (output, memory)) =
             join_if(parallel, learn_hidden, || join_if(parallel, learn_output, remember));
         hidden.and(output).and(memory)?;
+        Ok(self.feedback.mean_squared_error())
+    }
+
+    /// The same in a network whose layers keep what is linear in their widths.
+    fn learn_wide(
+        &mut self,
+        batch: &Dataset<'_, T>,
+        step: &Step,
+        settings: &FeedbackSettings,
+    ) -> Result<f64> {
+        self.feedback.infer(&self.network, batch, settings)?;
+        let rate = settings.schedule.rate(step.index, step.total);
+        let scale = if settings.scale_batches { step.n_total / batch.total_weight() } else { 1.0 };
+        let ranges: Vec<(usize, usize)> = self.network.output().row_ranges().collect();
+        let (chunks, response) = (self.feedback.chunks(), self.feedback.response());
+        self.natural_gradient.step_wide(
+            self.network.layers_mut(),
+            chunks,
+            |block, chunk| chunks[chunk].output_error(response, block, ranges[block]),
+            Blend { rate, scale },
+            settings.refresh_every,
+        )?;
         Ok(self.feedback.mean_squared_error())
     }
 
@@ -308,7 +340,7 @@ impl<T: Real> Learner<T> for Bpc<T> {
     fn finish(&mut self, data: &Dataset<'_, T>) -> Result<()> {
         match self.rule {
             Rule::Feedback(_) => {
-                let first_is_known = self.natural_gradient.is_whitened();
+                let first_is_known = self.natural_gradient.knows_first();
                 self.natural_gradient.settle(&mut self.network)?;
                 learning::finalise(&mut self.network, data, first_is_known)
             }

@@ -99,6 +99,10 @@ impl<T: Real> Bpc<T> {
         let Rule::Feedback(settings) = &self.rule else {
             return Err(Error::Conflict { first: "rule = relaxation", second: "learning in two halves" });
         };
+        if self.network.is_wide() {
+            let second = "learning in two halves (rounds, sums in several places)";
+            return Err(Error::Conflict { first: "network.wide_layers other than dense", second });
+        }
         if self.natural_gradient.is_whitened() {
             return Err(Error::Conflict { first: "whitened inputs", second: "learning in two halves" });
         }

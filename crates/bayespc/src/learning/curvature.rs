@@ -15,7 +15,7 @@ use crate::base::linalg::{Cholesky, cast, mirror_lower, symmetric_product_into};
 use crate::base::parallel::{PASS, over_spans, pieces};
 use crate::data::Dataset;
 use crate::error::Result;
-use crate::network::{Activities, Layer, Network, back_one, slopes};
+use crate::network::{Activities, Layer, Network, back_one, block_diagonal, slopes};
 use crate::real::Real;
 
 /// F_l for every hidden layer: backward sweeps of the columns of a root of Λ.
@@ -37,7 +37,15 @@ pub(super) fn hidden_curvature<T: Real>(
 
 /// Root of the output layer's ⟨Σ_L⁻¹⟩.
 pub(crate) fn curvature_root<T: Real>(network: &Network<T>) -> Result<Cholesky> {
-    let precision = network.posteriors()?.output_precision();
+    let precision = if network.is_wide() {
+        // Without the column precisions, which would be whole.
+        let blocks = network.output().blocks().iter();
+        let parts =
+            blocks.map(|block| Ok(block.noise()?.expected_precision())).collect::<Result<Vec<_>>>()?;
+        block_diagonal(&parts)
+    } else {
+        network.posteriors()?.output_precision()
+    };
     Cholesky::new(precision.as_ref(), "the output precision")
 }
 

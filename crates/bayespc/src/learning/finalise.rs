@@ -56,8 +56,8 @@ pub fn settle_around<T: Real>(network: &mut Network<T>, data: &Dataset<'_, T>) -
 }
 
 /// What becomes of the mean of an output layer that learns its noise.
-#[derive(Clone, Copy)]
-enum TopMean {
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum TopMean {
     /// That of its conjugate update.
     Conjugate,
     /// It stays as it is.
@@ -70,6 +70,9 @@ fn settle_on<T: Real>(
     first_is_known: bool,
     top: TopMean,
 ) -> Result<()> {
+    if network.is_wide() {
+        return super::settle_wide::settle(network, data, first_is_known, top);
+    }
     let parts = over_spans(data.len(), |span| WeightSums::over(network, data, span, first_is_known));
     let sums = parts.into_iter().reduce(|mut sum, part| {
         sum.add(&part);

@@ -34,17 +34,22 @@ impl Hebbian {
         Self { hidden: network.hidden().iter().map(zero).collect(), ..Self::of_output(network) }
     }
 
-    /// Buffers for the output layer of a network alone.
-    pub fn of_output<T: Real>(network: &Network<T>) -> Self {
-        let zero = |layer: &Layer<T>| SufficientStats::zero(layer.d_post(), layer.d_pre());
+    /// Buffers for nothing.
+    pub(crate) fn empty() -> Self {
         Self {
             hidden: Vec::new(),
-            output: network.output().blocks().iter().map(zero).collect(),
+            output: Vec::new(),
             pre: Vec::new(),
             post: Vec::new(),
             weighted_pre: Vec::new(),
             weighted_post: Vec::new(),
         }
+    }
+
+    /// Buffers for the output layer of a network alone.
+    pub fn of_output<T: Real>(network: &Network<T>) -> Self {
+        let zero = |layer: &Layer<T>| SufficientStats::zero(layer.d_post(), layer.d_pre());
+        Self { output: network.output().blocks().iter().map(zero).collect(), ..Self::empty() }
     }
 
     /// Forget the batch before.

@@ -9,6 +9,7 @@ mod natural_gradient;
 mod packed;
 mod relevance;
 mod schedule;
+mod settle_wide;
 
 pub use batch_statistics::BatchStatistics;
 pub(crate) use curvature::{CurvatureSums, curvature_root};

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use faer::Mat;
 use safetensors::tensor::SafeTensors;
 use serde::{Deserialize, Serialize};
 
@@ -163,8 +164,16 @@ impl Member {
 
     fn put(&self, m: usize, tensors: &mut Tensors) {
         for (name, layer) in named_layers(m, self.network()) {
+            if let Some(wide) = layer.wide() {
+                tensors.put_wide(&name, wide);
+                continue;
+            }
             tensors.put_natural(&format!("{name}.prior"), layer.prior());
             tensors.put_natural(&format!("{name}.posterior"), &layer.natural());
+        }
+        if self.network().is_wide() {
+            // It does not learn on.
+            return;
         }
         for (l, covariance) in self.feedback.0.iter().enumerate() {
             tensors.put(&format!("member.{m}.hidden.{l}.feedback_cov"), covariance);
@@ -229,6 +238,9 @@ fn named_layers(m: usize, network: &Network<f64>) -> impl Iterator<Item = (Strin
 /// What a model file has beside tensors of numbers: layers and networks.
 impl Reader<'_> {
     fn layer(&self, name: &str, d_post: usize, d_pre: usize) -> Result<Layer<f64>> {
+        if self.is_wide(name) {
+            return self.wide(name, d_post, d_pre);
+        }
         Layer::from_natural(
             self.natural(&format!("{name}.prior"), d_post, d_pre)?,
             self.natural(&format!("{name}.posterior"), d_post, d_pre)?,
@@ -241,8 +253,13 @@ impl Reader<'_> {
         let mut hidden = Vec::new();
         let mut covariances = Vec::new();
         for (l, &width) in settings.hidden_layer_sizes.iter().enumerate() {
-            hidden.push(self.layer(&format!("member.{m}.hidden.{l}"), width, below.saturating_add(1))?);
-            covariances.push(self.matrix(&format!("member.{m}.hidden.{l}.feedback_cov"), width, width)?);
+            let name = format!("member.{m}.hidden.{l}");
+            hidden.push(self.layer(&name, width, below.saturating_add(1))?);
+            covariances.push(if self.is_wide(&name) {
+                Mat::new()
+            } else {
+                self.matrix(&format!("{name}.feedback_cov"), width, width)?
+            });
             below = width;
         }
         let blocks = settings.head.head().blocks(n_targets, &settings.prior);

@@ -2,6 +2,7 @@
 
 use super::settings::ModelSettings;
 use crate::data::Codes;
+use crate::distributions::Structure;
 use crate::error::{Error, Result};
 
 /// Matrices of the size of a layer's precisions that training holds at a time.
@@ -13,9 +14,14 @@ pub(super) fn check(settings: &ModelSettings, d_input: usize, d_output: usize) -
     let d_input = d_input.saturating_add(Codes::most(settings.bins, d_input));
     let widths = std::iter::once(d_input).chain(hidden.iter().copied());
     let above = hidden.iter().copied().chain([d_output]);
+    let columns = settings.network.wide_layers;
+    let wide = columns.is_wide(d_input, hidden);
     let entries = |(below, above): (usize, usize)| {
+        let (own, feedback) = (columns.structure(below), columns.feedback_directions(above) as u128);
         let (below, above) = (below as u128 + 1, above as u128);
-        below * below + above * above + 2 * below * above
+        let squares =
+            if wide { below * kept(own, below) + above * feedback } else { below * below + above * above };
+        squares + 2 * below * above
     };
     let numbers: u128 = widths.zip(above).map(entries).sum();
     // Networks train on as many threads as there are, at least one at a time.
@@ -27,4 +33,13 @@ pub(super) fn check(settings: &ModelSettings, d_input: usize, d_output: usize) -
         return Err(Error::TooLarge { what: "a network with these hidden_layer_sizes", gigabytes });
     }
     Ok(())
+}
+
+/// Numbers kept for each activity of a layer's input.
+fn kept(structure: Structure, d: u128) -> u128 {
+    match structure {
+        Structure::Dense => d,
+        Structure::Blocks(size) => size as u128,
+        Structure::Sketch(k) => 2 * k as u128,
+    }
 }

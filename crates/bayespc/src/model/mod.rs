@@ -32,6 +32,7 @@ mod spread;
 mod stream;
 mod tensors;
 pub mod trained;
+mod wide_tensors;
 
 pub use calibration::Calibration;
 pub use elsewhere::{Networks, Step};

@@ -43,7 +43,7 @@ impl Model {
         };
         let n_seen = network.output().blocks().first().map_or(0.0, |block| {
             // An update that does not scale batches by N may count less than the prior's own.
-            (block.natural().count - block.prior().count).max(0.0)
+            block.samples_seen().max(0.0)
         });
         let plan = MemberPlan::new(settings.network.clone(), &settings.training, 0);
         let member = Member::new(network, &plan, feedback, steps, TrainingReport::none());

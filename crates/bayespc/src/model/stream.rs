@@ -33,9 +33,11 @@ impl Model {
                 second: "a stream, which holds none out (use calibration = none)",
             });
         }
-        memory::check(settings, samples.n_features(), samples.n_outputs())?;
+        let mut whole = settings.clone();
+        whole.network.wide_layers = settings.network.wide_layers.or_dense("learning from a stream")?;
+        memory::check(&whole, samples.n_features(), samples.n_outputs())?;
         let mut ensemble = Ensemble::untrained(samples, settings.input_scaling)?;
-        let plans = settings.plans();
+        let plans = whole.plans();
         ensemble.add_codes(samples, &plans);
         let member = |(m, plan): (usize, &MemberPlan)| {
             let (d, k) = (ensemble.width(plan.bins), ensemble.target_scaling.dim());
@@ -66,6 +68,12 @@ impl Model {
             return Err(Error::Conflict {
                 first: "the model's calibration on held-out samples",
                 second: "learning on from a stream, after which it no longer holds (fit with calibration = none)",
+            });
+        }
+        if self.members().iter().any(|member| member.network().is_wide()) {
+            return Err(Error::Conflict {
+                first: "network.wide_layers other than dense",
+                second: "learning on from a stream (fit with network.wide_layers = dense)",
             });
         }
         let n_seen = self.n_seen + samples.total_weight();

@@ -9,19 +9,22 @@
 //! Only the lower triangles of η₁ and η₃ are kept up to date, and only the mean is derived from them at every update;
 //! [`Layer::posterior`] derives everything else when it is asked for.
 //!
-//! A layer is in one of two states. This file is about the first, in which η is kept and M follows from it. In the
-//! second M moves by itself (`moving`): the natural-gradient M-step uses it.
+//! A layer is in one of three states. This file is about the first, in which η is kept and M follows from it. In the
+//! second M moves by itself (`moving`): the natural-gradient M-step uses it. The third is that of the layers of a wide
+//! network (`wide`): M moves, and of η only what is linear in the layer's width is kept.
 
 mod moving;
+mod wide;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use faer::{Mat, MatRef};
 
 pub(crate) use self::moving::MovingMean;
+pub(crate) use self::wide::{Metric, WideLayer, WideNoise, WideParts};
 use crate::base::check::check_shape;
-use crate::base::linalg::{Cholesky, cast, cast_into, mirror_lower, scaled_identity};
-use crate::distributions::{MatrixNormalWishart, NaturalParams, SufficientStats, noise};
+use crate::base::linalg::{Cholesky, cast, cast_into, inner, mirror_lower, scaled_identity};
+use crate::distributions::{MatrixNormalWishart, NaturalParams, Structure, SufficientStats, Wishart, noise};
 use crate::error::Result;
 use crate::real::Real;
 
@@ -76,8 +79,8 @@ pub(crate) fn prior_inv_scale(prior: &NaturalParams) -> Mat<f64> {
 /// Posterior of one layer's weights and noise, with what the forward pass needs in working precision.
 #[derive(Clone, Debug)]
 pub struct Layer<T: Real> {
-    /// η⁰, which changes only where the data say how wide it should be.
-    prior: Arc<NaturalParams>,
+    /// η⁰, which changes only where the data say how wide it should be. That of a wide layer is made when asked for.
+    prior: OnceLock<Arc<NaturalParams>>,
     posterior: Posterior<T>,
 }
 
@@ -88,6 +91,8 @@ enum Posterior<T: Real> {
     Natural(Conjugate<T>),
     /// M, η₁ and Ψ⁻¹ are kept, η follows.
     Moving(MovingMean<T>),
+    /// M, what is kept of η₁, and the noise.
+    Wide(Box<WideLayer<T>>),
 }
 
 /// η with the mean that follows from it.
@@ -131,7 +136,76 @@ impl<T: Real> Layer<T> {
 
     /// A layer from its prior and posterior natural parameters.
     pub fn from_natural(prior: NaturalParams, natural: NaturalParams) -> Result<Self> {
-        Ok(Self { prior: Arc::new(prior), posterior: Posterior::Natural(Conjugate::new(natural)?) })
+        let posterior = Posterior::Natural(Conjugate::new(natural)?);
+        Ok(Self { prior: OnceLock::from(Arc::new(prior)), posterior })
+    }
+
+    /// A layer of a wide network whose posterior is its prior but for the mean; `hidden`: its noise is a metric.
+    pub(crate) fn new_wide(
+        prior: &LayerPrior,
+        mean: MatRef<'_, f64>,
+        structure: Structure,
+        hidden: bool,
+    ) -> Self {
+        Self::of_wide(WideLayer::new(prior, mean, structure, hidden))
+    }
+
+    /// A layer of a wide network.
+    pub(crate) fn of_wide(wide: WideLayer<T>) -> Self {
+        Self { prior: OnceLock::new(), posterior: Posterior::Wide(Box::new(wide)) }
+    }
+
+    /// What a layer of a wide network keeps.
+    pub(crate) fn wide(&self) -> Option<&WideLayer<T>> {
+        if let Posterior::Wide(wide) = &self.posterior { Some(wide) } else { None }
+    }
+
+    /// The same, to learn in.
+    pub(crate) fn wide_mut(&mut self) -> Option<&mut WideLayer<T>> {
+        if let Posterior::Wide(wide) = &mut self.posterior { Some(wide) } else { None }
+    }
+
+    /// The same layer with activities in another working precision.
+    pub(super) fn to_precision<S: Real>(&self) -> Result<Layer<S>> {
+        match &self.posterior {
+            Posterior::Wide(wide) => Ok(Layer::of_wide(wide.to_precision())),
+            _ => Layer::from_natural(self.prior().clone(), self.natural()),
+        }
+    }
+
+    /// How many samples the posterior represents, by η₄ − η⁰₄.
+    pub fn samples_seen(&self) -> f64 {
+        match &self.posterior {
+            Posterior::Wide(wide) => wide.count() - wide.prior_count(),
+            _ => self.natural().count - self.prior().count,
+        }
+    }
+
+    /// d_x − tr(V V⁰⁻¹): of how many activities the samples have decided what weights they get.
+    pub fn effective_inputs(&self) -> Result<f64> {
+        match &self.posterior {
+            Posterior::Wide(wide) => wide.columns().effective(),
+            _ => {
+                let col_cov = self.posterior()?.col_cov();
+                Ok(self.d_pre() as f64 - inner(col_cov.as_ref(), self.prior().pre_pre.as_ref()))
+            }
+        }
+    }
+
+    /// V⁰ of the first activity.
+    pub fn prior_var(&self) -> f64 {
+        match &self.posterior {
+            Posterior::Wide(wide) => 1.0 / wide.columns().prior()[0],
+            _ => 1.0 / self.prior().pre_pre[(0, 0)],
+        }
+    }
+
+    /// Σ⁻¹ ~ Wishart(Ψ, ν).
+    pub fn noise(&self) -> Result<Wishart> {
+        match &self.posterior {
+            Posterior::Wide(wide) => wide.noise(),
+            _ => Ok(self.posterior()?.noise().clone()),
+        }
     }
 
     /// Width of z.
@@ -149,6 +223,7 @@ impl<T: Real> Layer<T> {
         match &self.posterior {
             Posterior::Natural(conjugate) => conjugate.mean.as_ref(),
             Posterior::Moving(moving) => moving.mean(),
+            Posterior::Wide(wide) => wide.mean(),
         }
     }
 
@@ -157,46 +232,53 @@ impl<T: Real> Layer<T> {
         match &self.posterior {
             Posterior::Natural(conjugate) => conjugate.working_mean.as_ref(),
             Posterior::Moving(moving) => moving.working_mean(),
+            Posterior::Wide(wide) => wide.working_mean(),
         }
     }
 
-    /// η⁰.
+    /// η⁰. That of a wide layer is made at the first call, at the cost of width².
     pub fn prior(&self) -> &NaturalParams {
-        &self.prior
+        self.prior_shared()
+    }
+
+    fn prior_shared(&self) -> &Arc<NaturalParams> {
+        self.prior.get_or_init(|| match &self.posterior {
+            Posterior::Wide(wide) => Arc::new(wide.prior()),
+            _ => unreachable!("every other layer is made with its prior"),
+        })
     }
 
     /// Replace η⁰; the posterior is as before until it is next updated.
     pub(crate) fn set_prior(&mut self, prior: NaturalParams) {
-        self.prior = Arc::new(prior);
+        self.prior = OnceLock::from(Arc::new(prior));
     }
 
-    /// η, symmetric in full.
+    /// η, symmetric in full. That of a wide layer is made, at the cost of width².
     pub fn natural(&self) -> NaturalParams {
         match &self.posterior {
             Posterior::Natural(conjugate) => conjugate.whole(),
             Posterior::Moving(moving) => moving.natural(),
+            Posterior::Wide(wide) => wide.natural(),
         }
     }
 
-    /// Replace η, as finalisation and loading do.
+    /// Replace η, as finalisation and loading do. A wide layer is whole from here on.
     pub fn set_natural(&mut self, natural: NaturalParams) -> Result<()> {
+        self.prior_shared();
         self.posterior = Posterior::Natural(Conjugate::new(natural)?);
         Ok(())
     }
 
     /// η ← (1−κ) η + κ (η⁰ + scale · T), then M.
     pub fn blend(&mut self, stats: &SufficientStats, rate: f64, scale: f64) -> Result<()> {
-        match &mut self.posterior {
-            Posterior::Natural(conjugate) => {
-                conjugate.natural.blend(&self.prior, stats, rate, scale)?;
-                conjugate.refresh_mean()
-            }
-            Posterior::Moving(moving) => {
-                let mut natural = moving.natural();
-                natural.blend(&self.prior, stats, rate, scale)?;
-                self.set_natural(natural)
-            }
+        let prior = Arc::clone(self.prior_shared());
+        if let Posterior::Natural(conjugate) = &mut self.posterior {
+            conjugate.natural.blend(&prior, stats, rate, scale)?;
+            return conjugate.refresh_mean();
         }
+        let mut natural = self.natural();
+        natural.blend(&prior, stats, rate, scale)?;
+        self.set_natural(natural)
     }
 
     /// The posterior as a distribution.
@@ -204,12 +286,13 @@ impl<T: Real> Layer<T> {
         match &self.posterior {
             Posterior::Natural(conjugate) => MatrixNormalWishart::from_natural(&conjugate.whole()),
             Posterior::Moving(moving) => moving.posterior(),
+            Posterior::Wide(wide) => wide.posterior(),
         }
     }
 
     /// The prior as a distribution.
     pub fn prior_distribution(&self) -> Result<MatrixNormalWishart> {
-        MatrixNormalWishart::from_natural(&self.prior)
+        MatrixNormalWishart::from_natural(self.prior())
     }
 
     /// ⟨Σ⁻¹⟩ in working precision.
@@ -221,27 +304,30 @@ impl<T: Real> Layer<T> {
                 noise(&post_post, &natural.post_pre, mean.as_ref(), natural.dof())?
             }
             Posterior::Moving(moving) => moving.noise()?,
+            Posterior::Wide(wide) => wide.noise()?,
         };
         Ok(cast(noise.expected_precision().as_ref()))
     }
 
     /// V in working precision.
     pub(crate) fn col_cov(&self) -> Mat<T> {
-        let factor = match &self.posterior {
-            Posterior::Natural(conjugate) => &conjugate.col_precision_chol,
-            Posterior::Moving(moving) => moving.col_precision_chol(),
-        };
-        cast(factor.inverse().as_ref())
+        match &self.posterior {
+            Posterior::Natural(conjugate) => cast(conjugate.col_precision_chol.inverse().as_ref()),
+            Posterior::Moving(moving) => cast(moving.col_precision_chol().inverse().as_ref()),
+            Posterior::Wide(_) => unreachable!("relaxation takes no wide network"),
+        }
     }
 
     /// The posterior in the state in which M moves by itself; from here on that is the layer's state.
     pub(crate) fn moving(&mut self) -> &mut MovingMean<T> {
+        let prior = Arc::clone(self.prior_shared());
         if let Posterior::Natural(conjugate) = &self.posterior {
-            self.posterior = Posterior::Moving(MovingMean::new(&self.prior, conjugate));
+            self.posterior = Posterior::Moving(MovingMean::new(&prior, conjugate));
         }
         match &mut self.posterior {
             Posterior::Moving(moving) => moving,
             Posterior::Natural(_) => unreachable!("the state has just been changed"),
+            Posterior::Wide(_) => unreachable!("layers of a wide network have an M-step of their own"),
         }
     }
 }

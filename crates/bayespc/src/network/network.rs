@@ -6,7 +6,7 @@ use rand::Rng;
 use super::layer::{Layer, LayerPrior};
 use super::output::OutputLayer;
 use super::point::PointNetwork;
-use super::posteriors::Posteriors;
+use super::posteriors::{Posteriors, block_diagonal};
 use super::settings::NetworkSettings;
 use crate::base::check;
 use crate::base::linalg::{Cholesky, cast};
@@ -91,6 +91,18 @@ impl<T: Real> Network<T> {
             return Err(Error::Empty { what: "the target (no columns)" });
         }
         let prior = &settings.prior;
+        // A wide layer's prior is around zero, and a network is wide as a whole.
+        let residual = (0..settings.hidden_layer_sizes.len()).any(|l| settings.is_residual(l));
+        let columns = settings.wide_layers;
+        let columns = if residual { columns.or_dense("network.residual")? } else { columns };
+        let wide = columns.is_wide(d_input, &settings.hidden_layer_sizes);
+        let layer = |prior: &LayerPrior, mean: Mat<f64>, hidden: bool| {
+            if wide {
+                let structure = columns.structure(mean.ncols() - 1);
+                return Ok(Layer::new_wide(prior, mean.as_ref(), structure, hidden));
+            }
+            Layer::new(prior, mean.as_ref())
+        };
         let mut hidden = Vec::with_capacity(settings.hidden_layer_sizes.len());
         let mut d_below = d_input;
         for (l, &width) in settings.hidden_layer_sizes.iter().enumerate() {
@@ -100,7 +112,7 @@ impl<T: Real> Network<T> {
             hidden.push(if settings.is_residual(l) {
                 Layer::residual(&layer_prior, mean(width, d_below, Start::Residual).as_ref())?
             } else {
-                Layer::new(&layer_prior, mean(width, d_below, Start::Random).as_ref())?
+                layer(&layer_prior, mean(width, d_below, Start::Random), true)?
             });
             d_below = width;
         }
@@ -108,7 +120,7 @@ impl<T: Real> Network<T> {
         let mut blocks = Vec::with_capacity(specs.len());
         for spec in &specs {
             let start = if spec.random_start { Start::Random } else { Start::Zero };
-            blocks.push(Layer::new(&spec.prior, mean(spec.rows, d_below, start).as_ref())?);
+            blocks.push(layer(&spec.prior, mean(spec.rows, d_below, start), false)?);
         }
         let output = OutputLayer::from_blocks(blocks, specs);
         Ok(Self { settings: settings.clone(), d_input, n_targets, hidden, output, hidden_noise: false })
@@ -175,6 +187,19 @@ impl<T: Real> Network<T> {
         self.hidden_noise = noise;
     }
 
+    /// Whether its layers keep only what is linear in their widths.
+    pub fn is_wide(&self) -> bool {
+        self.layers().next().is_some_and(|layer| layer.wide().is_some())
+    }
+
+    /// Every layer with all of its precisions, for what needs them whole.
+    pub(crate) fn make_dense(&mut self) -> Result<()> {
+        for layer in &mut self.hidden {
+            layer.set_natural(layer.natural())?;
+        }
+        self.output.update(|_, block| block.set_natural(block.natural()))
+    }
+
     /// d_0 … d_L, where d_L is the width of the output activity.
     pub fn widths(&self) -> Vec<usize> {
         std::iter::once(self.d_input)
@@ -200,6 +225,16 @@ impl<T: Real> Network<T> {
 
     /// The network at its posterior mean.
     pub fn mean_network(&self) -> Result<PointNetwork<T>> {
+        if self.is_wide() {
+            // Without the column precisions, which would be whole.
+            return Ok(PointNetwork {
+                weights: self.means().into_iter().map(|m| m.to_owned()).collect(),
+                activation: self.settings.activation,
+                head: self.settings.head.clone(),
+                output_noise: self.output_noise()?,
+                hidden_noise: None,
+            });
+        }
         let posteriors = self.posteriors()?;
         Ok(PointNetwork {
             weights: self.means().into_iter().map(|m| m.to_owned()).collect(),
@@ -208,6 +243,13 @@ impl<T: Real> Network<T> {
             output_noise: posteriors.output_noise()?,
             hidden_noise: self.hidden_noise.then(|| posteriors.hidden_noise_roots()).transpose()?,
         })
+    }
+
+    /// ⟨Σ_L⟩, block diagonal.
+    pub fn output_noise(&self) -> Result<Mat<f64>> {
+        let blocks = self.output.blocks().iter();
+        let parts = blocks.map(|block| block.noise()?.expected_covariance()).collect::<Result<Vec<_>>>()?;
+        Ok(block_diagonal(&parts))
     }
 
     /// Every layer's posterior, factored and ready to predict with.
@@ -265,12 +307,8 @@ impl<T: Real> Network<T> {
 
     /// The same network with activities in another working precision.
     pub fn to_precision<S: Real>(&self) -> Result<Network<S>> {
-        let convert = |layers: &[Layer<T>]| {
-            layers
-                .iter()
-                .map(|l| Layer::from_natural(l.prior().clone(), l.natural()))
-                .collect::<Result<Vec<_>>>()
-        };
+        let convert =
+            |layers: &[Layer<T>]| layers.iter().map(Layer::to_precision).collect::<Result<Vec<_>>>();
         Ok(Network::from_parts(
             self.settings.clone(),
             self.d_input,

@@ -45,7 +45,8 @@ impl Posteriors {
     }
 }
 
-fn block_diagonal(parts: &[Mat<f64>]) -> Mat<f64> {
+/// Square matrices along the diagonal of one.
+pub(crate) fn block_diagonal(parts: &[Mat<f64>]) -> Mat<f64> {
     let d = parts.iter().map(Mat::nrows).sum();
     let mut whole = Mat::zeros(d, d);
     let mut start = 0;

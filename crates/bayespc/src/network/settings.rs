@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::activation::Activation;
 use super::init::Init;
+use super::wide_layers::WideLayers;
 use crate::error::{Error, Result};
 use crate::heads::HeadSettings;
 
@@ -28,6 +29,9 @@ pub struct NetworkSettings {
     pub head: HeadSettings,
     /// Variance of the prior z_0 ~ N(0, `input_var` · I), used only where z_0 is not clamped.
     pub input_var: f64,
+    /// How much of the precisions of wide layers is kept. What is linear in a layer's width takes less memory and time;
+    /// only the feedback rule knows it.
+    pub wide_layers: WideLayers,
 }
 
 impl Default for NetworkSettings {
@@ -40,6 +44,7 @@ impl Default for NetworkSettings {
             prior: PriorSettings::default(),
             head: HeadSettings::default(),
             input_var: 1.0,
+            wide_layers: WideLayers::default(),
         }
     }
 }
@@ -82,6 +87,7 @@ impl NetworkSettings {
         if self.prior.relevance {
             self.head.require_gaussian("prior.relevance")?;
         }
+        self.wide_layers.validate()?;
         self.init.validate()?;
         self.prior.validate()?;
         self.head.validate()

@@ -117,6 +117,9 @@ pub(super) fn predict_by<T: Real>(
             noise: derived.output(network)?.covariance.clone(),
             dof: derived.output(network)?.dof,
         },
+        Method::Linearised if network.is_wide() => {
+            linearised::predict_wide(network, derived.wide(network)?, derived.output(network)?, input)
+        }
         Method::Linearised => {
             linearised::predict(network, derived.roots(network)?, derived.output(network)?, input)
         }

@@ -18,8 +18,9 @@ use super::method::{self, Method};
 use super::{Follow, Predictive, linearised, moments};
 use crate::base::check::check_finite;
 use crate::data::Line;
+use crate::distributions::Wishart;
 use crate::error::{Error, Result};
-use crate::network::{Layer, Network, Posteriors, check_input};
+use crate::network::{Layer, Network, Posteriors, block_diagonal, check_input};
 use crate::real::Real;
 
 /// Predicts with one network that no longer changes. Copies share the network and all that was derived from it.
@@ -76,6 +77,7 @@ impl Predictor<f64> {
 pub(super) struct Derived<T: Real> {
     output: OnceLock<OutputNoise>,
     roots: OnceLock<linearised::Factors<T>>,
+    wide: OnceLock<linearised::WideFactors<T>>,
     moments: OnceLock<moments::Factors>,
     posteriors: OnceLock<Posteriors>,
 }
@@ -89,11 +91,23 @@ pub(super) struct OutputNoise {
     pub(super) dof: f64,
 }
 
+impl OutputNoise {
+    /// From the noise of the blocks alone: their column precisions would be whole.
+    fn of_wide<T: Real>(network: &Network<T>) -> Result<Self> {
+        let blocks = network.output().blocks();
+        let noise = blocks.iter().map(Layer::noise).collect::<Result<Vec<_>>>()?;
+        let parts = noise.iter().map(Wishart::expected_covariance).collect::<Result<Vec<_>>>()?;
+        let dof = noise.iter().zip(blocks).map(|(noise, block)| noise.dof() - block.d_post() as f64 + 1.0);
+        Ok(Self { covariance: block_diagonal(&parts), dof: dof.fold(f64::INFINITY, f64::min) })
+    }
+}
+
 impl<T: Real> Default for Derived<T> {
     fn default() -> Self {
         Self {
             output: OnceLock::new(),
             roots: OnceLock::new(),
+            wide: OnceLock::new(),
             moments: OnceLock::new(),
             posteriors: OnceLock::new(),
         }
@@ -104,6 +118,7 @@ impl<T: Real> Derived<T> {
     fn prepare(&self, network: &Network<T>, method: Method) -> Result<()> {
         match method {
             Method::Mean => self.output(network).map(drop),
+            Method::Linearised if network.is_wide() => self.wide(network).and(self.output(network)).map(drop),
             Method::Linearised => self.roots(network).and(self.output(network)).map(drop),
             Method::Moments { .. } => self.moments(network).and(self.output(network)).map(drop),
             Method::MonteCarlo { .. } => self.posteriors(network).map(drop),
@@ -112,6 +127,9 @@ impl<T: Real> Derived<T> {
 
     pub(super) fn output(&self, network: &Network<T>) -> Result<&OutputNoise> {
         derived_once(&self.output, || {
+            if network.is_wide() {
+                return OutputNoise::of_wide(network);
+            }
             let output =
                 network.output().blocks().iter().map(Layer::posterior).collect::<Result<Vec<_>>>()?;
             let posteriors = Posteriors { hidden: Vec::new(), output };
@@ -121,6 +139,10 @@ impl<T: Real> Derived<T> {
 
     pub(super) fn roots(&self, network: &Network<T>) -> Result<&linearised::Factors<T>> {
         derived_once(&self.roots, || linearised::Factors::new(network, &network.posteriors()?))
+    }
+
+    pub(super) fn wide(&self, network: &Network<T>) -> Result<&linearised::WideFactors<T>> {
+        derived_once(&self.wide, || linearised::WideFactors::new(network))
     }
 
     pub(super) fn moments(&self, network: &Network<T>) -> Result<&moments::Factors> {

@@ -5,6 +5,7 @@
 mod common;
 
 mod baselines;
+mod columns;
 mod determinism;
 mod elsewhere;
 mod epistemic_toy;
@@ -28,3 +29,4 @@ mod relaxation;
 mod residual;
 mod robustness;
 mod rounds;
+mod wide;

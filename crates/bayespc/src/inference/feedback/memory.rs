@@ -4,11 +4,14 @@
 //! C_l = E[g_l g_lᵀ]   a running mean (rate ρ, bias-corrected)
 //! A_l = C_l + λ tr(C_l)/d_l · I ,   of which A_l⁻¹ or a factor is kept
 //! ```
+//!
+//! Of a wide layer C_l is kept in few directions (`sketched`).
 
 use faer::{Accum, Mat, MatMut, MatRef};
 use rayon::prelude::*;
 
 use super::settings::FeedbackSettings;
+use super::sketched::{LowRank, SketchedMemory};
 use super::sweep::FeedbackChunk;
 use crate::base::linalg::{
     Cholesky, cast_into, mirror_lower, product_into, symmetric_product_into, trace, without_dust,
@@ -33,6 +36,8 @@ struct LayerMemory<T: Real> {
     /// Σ g gᵀ of a batch, lower triangle.
     outer: Mat<T>,
     damped: Damped<T>,
+    /// C_l in few directions; the matrices above are then `0 × 0`.
+    sketched: Option<SketchedMemory>,
 }
 
 /// A with its factor, and A⁻¹ where it is kept for several steps.
@@ -44,15 +49,24 @@ pub(super) struct Damped<T: Real> {
     inverse: Mat<f64>,
     /// A⁻¹ in working precision; `0 × 0` where the factor serves.
     working: Mat<T>,
+    /// A⁻¹ of a wide layer.
+    low_rank: Option<LowRank<T>>,
 }
 
 impl<T: Real> FeedbackMemory<T> {
-    /// Nothing seen yet, for hidden layers of these widths.
-    pub(super) fn new(widths: impl IntoIterator<Item = usize>) -> Self {
-        Self { layers: widths.into_iter().map(LayerMemory::new).collect(), steps: 0, refreshed: 0 }
+    /// Nothing seen yet, for hidden layers of these widths, and with so many directions of C_l to keep.
+    pub(super) fn new(layers: impl IntoIterator<Item = (usize, usize)>) -> Self {
+        let memory = |(width, directions): (usize, usize)| {
+            if directions >= width {
+                return LayerMemory::new(width);
+            }
+            let sketched = Some(SketchedMemory::new(width, directions));
+            LayerMemory { sketched, ..LayerMemory::new(0) }
+        };
+        Self { layers: layers.into_iter().map(memory).collect(), steps: 0, refreshed: 0 }
     }
 
-    /// C_1 … C_{L−1}, without bias correction.
+    /// C_1 … C_{L−1}, without bias correction; `0 × 0` where few directions are kept.
     pub(super) fn covariance(&self) -> Vec<Mat<f64>> {
         let whole = |layer: &LayerMemory<T>| {
             let mut whole = layer.covariance.clone();
@@ -69,10 +83,15 @@ impl<T: Real> FeedbackMemory<T> {
 
     /// Restore what had been learned.
     pub(super) fn restore(&mut self, covariance: Vec<Mat<f64>>, steps: u64) {
+        // What is kept in few directions is learned anew.
+        let mut whole = true;
         for (layer, covariance) in self.layers.iter_mut().zip(covariance) {
-            layer.covariance = covariance;
+            whole &= layer.sketched.is_none();
+            if layer.sketched.is_none() {
+                layer.covariance = covariance;
+            }
         }
-        self.steps = steps;
+        self.steps = if whole { steps } else { 0 };
     }
 
     /// Count a batch; true if A is due to be taken anew.
@@ -101,6 +120,13 @@ impl<T: Real> FeedbackMemory<T> {
         let correction = 1.0 / (1.0 - (1.0 - settings.rate).powf(self.steps as f64));
         let inverse = settings.refresh_every > 1 || chunks.len() > 1;
         let learn = |(l, layer): (usize, &mut LayerMemory<T>)| {
+            if let Some(sketched) = &mut layer.sketched {
+                sketched.absorb(l, chunks, 1.0 - settings.rate, share)?;
+                if refresh {
+                    layer.damped.low_rank = Some(sketched.damped(correction, settings.damping)?);
+                }
+                return Ok(());
+            }
             layer.absorb(l, chunks, 1.0 - settings.rate, share);
             if !refresh {
                 return Ok(());
@@ -156,7 +182,9 @@ impl<T: Real> LayerMemory<T> {
                 root: Mat::zeros(d, d),
                 inverse: Mat::zeros(d, d),
                 working: Mat::new(),
+                low_rank: None,
             },
+            sketched: None,
         }
     }
 
@@ -217,6 +245,10 @@ impl<T: Real> Damped<T> {
 
     /// errors ← A⁻¹ g: by the inverse where it is kept, by the factor otherwise, with `room` for the solve.
     pub(super) fn apply(&self, feedback: MatRef<'_, T>, errors: &mut Mat<T>, room: &mut Mat<f64>) {
+        if let Some(low_rank) = &self.low_rank {
+            low_rank.apply(feedback, errors);
+            return;
+        }
         if self.working.nrows() > 0 {
             product_into(errors.as_mut(), Accum::Replace, self.working.as_ref(), feedback, T::one());
             return;

@@ -3,6 +3,7 @@
 mod gather;
 mod memory;
 mod settings;
+mod sketched;
 mod sweep;
 
 pub(crate) use gather::gather;

@@ -56,8 +56,14 @@ pub struct FeedbackChunk<T: Real> {
 impl<T: Real> Feedback<T> {
     /// A rule that has seen no feedback.
     pub fn new(network: &Network<T>) -> Self {
+        let columns = network.settings().wide_layers;
+        let wide = network.is_wide();
+        let kept = |layer: &Layer<T>| {
+            let width = layer.d_post();
+            (width, if wide { columns.feedback_directions(width) } else { width })
+        };
         Self {
-            memory: FeedbackMemory::new(network.hidden().iter().map(Layer::d_post)),
+            memory: FeedbackMemory::new(network.hidden().iter().map(kept)),
             chunks: Vec::new(),
             activity: Mat::new(),
             target: Mat::new(),
@@ -297,6 +303,25 @@ impl<T: Real> FeedbackChunk<T> {
     /// Weights of the samples, unless all are 1.
     pub fn weights(&self) -> Option<&[f64]> {
         self.weights.as_deref()
+    }
+
+    /// w (t − a) of some rows of the output, of the block of this number, and the weights w.
+    pub(crate) fn output_error(
+        &self,
+        response: &Response,
+        block: usize,
+        (first, rows): (usize, usize),
+    ) -> (Mat<T>, Vec<f64>) {
+        let post = &self.activities.post;
+        let (activity, start) = (&post[post.len() - 1], self.start);
+        let own = |j: usize| self.weights.as_ref().map_or(1.0, |w| w[j]);
+        let weights: Vec<f64> =
+            (0..self.len()).map(|j| response.weights[(block, start + j)] * own(j)).collect();
+        let error = Mat::from_fn(rows, self.len(), |i, j| {
+            let aim = response.targets[(first + i, start + j)];
+            T::lit(weights[j] * (aim - activity[(first + i, j)].as_f64()))
+        });
+        (error, weights)
     }
 
     /// g_{l+1}.

@@ -6,7 +6,7 @@ use faer::MatRef;
 use super::settings::{HiddenPrecision, RelaxationSettings, Variables};
 use super::step_size::{Above, Curvature, StepSize};
 use crate::base::linalg::trace;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::heads::HeadSettings;
 use crate::inference::energy::{Energy, LayerTerms, Precision};
 use crate::network::{Activation, Layer, Network};
@@ -93,6 +93,12 @@ impl<T: Real> RelaxingLayers<T> {
         settings: &RelaxationSettings,
         input_is_free: bool,
     ) -> Result<()> {
+        if network.is_wide() {
+            return Err(Error::Conflict {
+                first: "network.wide_layers other than dense",
+                second: "relaxation",
+            });
+        }
         let (hidden, output) = (network.hidden(), &network.output().blocks()[0]);
         // The term of a clamped input is constant.
         let col_cov = |l: usize, layer: &Layer<T>| {

@@ -9,7 +9,7 @@ pub trait ErrorChunk<T: Real>: Sync {
     /// Number of samples.
     fn n_samples(&self) -> usize;
 
-    /// φ of hidden layer `l`, counted from 0, bias included.
+    /// φ of hidden layer `l`, counted from 0, bias included; beyond the last hidden layer that of the output.
     fn presynaptic(&self, l: usize) -> &Mat<T>;
 
     /// ε of hidden layer `l`, times the weights of the samples.

@@ -5,6 +5,7 @@ mod error_chunk;
 mod noise;
 mod step;
 mod whitening;
+mod wide;
 mod window;
 
 pub use error_chunk::ErrorChunk;

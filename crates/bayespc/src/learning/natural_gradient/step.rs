@@ -27,13 +27,14 @@ use rayon::prelude::*;
 use super::error_chunk::{ErrorChunk, total_samples};
 use super::noise::NoiseMemory;
 use super::whitening::Whitening;
+use super::wide::{Seen, WideState};
 use super::window::{Window, padded};
 use crate::base::linalg::{inner, product_into};
 use crate::base::parallel::{for_each_block_if, join_if, splits_product};
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::learning::schedule::refresh_is_due;
-use crate::network::{Layer, MovingMean, Network};
+use crate::network::{Layer, MovingMean, Network, OutputLayer};
 use crate::real::Real;
 
 /// State and buffers of the M-step of all hidden layers.
@@ -42,6 +43,8 @@ pub struct NaturalGradient<T: Real> {
     layers: Vec<LayerState<T>>,
     /// The first layer's coordinates while it learns from whitened inputs.
     whitening: Option<Whitening<T>>,
+    /// What the hidden layers and the output blocks of a wide network keep; `layers` is then empty.
+    wide: Vec<WideState<T>>,
     steps: u64,
     refreshed: u64,
 }
@@ -58,8 +61,12 @@ pub struct Blend {
 impl<T: Real> NaturalGradient<T> {
     /// Nothing learned yet; Ψ of the hidden layers stays as it is.
     pub fn new(network: &Network<T>) -> Self {
+        if network.is_wide() {
+            let wide = network.layers().map(|_| WideState::new()).collect();
+            return Self { layers: Vec::new(), whitening: None, wide, steps: 0, refreshed: 0 };
+        }
         let layers = network.hidden().iter().map(LayerState::new).collect();
-        Self { layers, whitening: None, steps: 0, refreshed: 0 }
+        Self { layers, whitening: None, wide: Vec::new(), steps: 0, refreshed: 0 }
     }
 
     /// Nothing learned yet; Ψ of the hidden layers is learned with their means.
@@ -76,10 +83,19 @@ impl<T: Real> NaturalGradient<T> {
     pub fn whiten(&mut self, network: &mut Network<T>, data: &Dataset<'_, T>) -> Result<Option<Mat<T>>> {
         self.settle(network)?;
         let Some(first) = network.hidden_mut().first_mut() else { return Ok(None) };
+        if let (Some(state), Some(first)) = (self.wide.first_mut(), first.wide_mut()) {
+            state.know(first, data)?;
+            return Ok(None);
+        }
         let with_noise = self.layers.first().is_some_and(|state| state.noise.is_some());
         let (whitening, input) = Whitening::new(first, data, with_noise)?;
         self.whitening = Some(whitening);
         Ok(Some(input))
+    }
+
+    /// Whether η₁ of the first layer is that of all the data, by whitened coordinates or as it is.
+    pub fn knows_first(&self) -> bool {
+        self.is_whitened() || self.wide.first().is_some_and(WideState::is_known)
     }
 
     /// Whether the first layer is in whitened coordinates.
@@ -141,6 +157,47 @@ impl<T: Real> NaturalGradient<T> {
         learned
     }
 
+    /// Learn from a batch in every layer of a wide network, output blocks included. `output_error` gives w ε and w of the
+    /// samples of a chunk, by the number of the block and of the chunk.
+    pub(crate) fn step_wide<C: ErrorChunk<T>>(
+        &mut self,
+        (hidden, output): (&mut [Layer<T>], &mut OutputLayer<T>),
+        chunks: &[C],
+        output_error: impl Fn(usize, usize) -> (Mat<T>, Vec<f64>),
+        blend: Blend,
+        refresh_every: u64,
+    ) -> Result<()> {
+        self.steps += 1;
+        let due = refresh_is_due(self.steps, self.refreshed, refresh_every);
+        if due {
+            self.refreshed = self.steps;
+        }
+        let top = hidden.len();
+        let (below, above) = self.wide.split_at_mut(top);
+        for (l, (layer, state)) in hidden.iter_mut().zip(below).enumerate() {
+            let seen: Vec<Seen<'_, T>> = chunks
+                .iter()
+                .map(|chunk| {
+                    let (pre, error) = (chunk.presynaptic(l).as_ref(), chunk.error(l).as_ref());
+                    Seen { pre, error, weights: chunk.sample_weights() }
+                })
+                .collect();
+            state.step(layer, &seen, blend, due)?;
+        }
+        output.update(|b, block| {
+            let errors: Vec<_> = (0..chunks.len()).map(|c| output_error(b, c)).collect();
+            let seen: Vec<Seen<'_, T>> = chunks
+                .iter()
+                .zip(&errors)
+                .map(|(chunk, (error, weights))| {
+                    let pre = chunk.presynaptic(top).as_ref();
+                    Seen { pre, error: error.as_ref(), weights: Some(weights) }
+                })
+                .collect();
+            above[b].step(block, &seen, blend, due)
+        })
+    }
+
     /// An exact step from sums alone: κ s Σ w φφᵀ (lower triangle) and κ s Σ w ε φᵀ of every layer, of samples of
     /// total weight `weight`. Inputs must not be whitened, nor noise be learned.
     pub(crate) fn absorb(
@@ -172,6 +229,13 @@ impl<T: Real> NaturalGradient<T> {
         if let (Some(mut whitening), Some(first)) = (self.whitening.take(), network.hidden_mut().first_mut())
         {
             whitening.restore(first.moving())?;
+        }
+        if !self.wide.is_empty() {
+            let (below, above) = self.wide.split_at_mut(network.hidden().len());
+            for (layer, state) in network.hidden_mut().iter_mut().zip(below) {
+                state.settle(layer)?;
+            }
+            network.output_mut().update(|b, block| above[b].settle(block))?;
         }
         for (layer, state) in network.hidden_mut().iter_mut().zip(&mut self.layers) {
             if state.pull > 0.0 {

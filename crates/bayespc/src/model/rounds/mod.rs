@@ -82,6 +82,7 @@ impl Rounds {
         if settings.calibration == Calibration::Conformal {
             return Err(Error::Conflict { first: "calibration = conformal", second: not_in_rounds });
         }
+        settings.network.wide_layers.or_dense(not_in_rounds)?;
         let plan = Plan {
             task,
             settings: rounds.clone(),
@@ -314,7 +315,9 @@ impl Rounds {
             Task::Regression => k,
             Task::Classification { classes } => classes,
         };
-        super::memory::check(settings, d, n_outputs)?;
+        let mut whole = settings.clone();
+        whole.network.wide_layers = settings.network.wide_layers.or_dense("learning in rounds")?;
+        super::memory::check(&whole, d, n_outputs)?;
         let mut ensemble = Ensemble {
             task: plan.task,
             input_scaling: match settings.input_scaling {
@@ -328,7 +331,7 @@ impl Rounds {
             codes: BTreeMap::new(),
             members: Vec::new(),
         };
-        let plans = settings.plans();
+        let plans = whole.plans();
         if !drawn.is_empty() {
             drawn.with_samples(plan.task, |samples| {
                 ensemble.add_codes(samples, &plans);

@@ -17,12 +17,14 @@ mod one_output;
 mod one_row;
 mod path;
 mod sweep;
+mod wide;
 
 pub(crate) use self::disagreement::disagreement;
 pub(crate) use self::mixed::{Readings, entropy_of_mean};
 use self::one_output::OneOutput;
 pub(crate) use self::path::{Follow, Precision};
 pub(crate) use self::sweep::{Point, Reading};
+pub(super) use self::wide::WideFactors;
 use super::predictive::Covariance;
 use super::predictor::OutputNoise;
 use crate::base::linalg::cast;
@@ -113,13 +115,27 @@ pub(super) struct ChunkResult {
     pub(super) hidden_noise: Vec<f64>,
 }
 
+/// The prediction of a wide network.
+pub(super) fn predict_wide<T: Real>(
+    network: &Network<T>,
+    factors: &WideFactors<T>,
+    output: &OutputNoise,
+    input: MatRef<'_, T>,
+) -> ActivityPredictive {
+    let n = input.ncols();
+    let starts: Vec<usize> = (0..n).step_by(SAMPLES).collect();
+    let one_chunk =
+        |start: usize| wide::predict_chunk(network, factors, input.subcols(start, SAMPLES.min(n - start)));
+    gathered(network, output, n, &starts.into_par_iter().map(one_chunk).collect::<Vec<_>>())
+}
+
 pub(super) fn predict<T: Real>(
     network: &Network<T>,
     factors: &Factors<T>,
     output: &OutputNoise,
     input: MatRef<'_, T>,
 ) -> ActivityPredictive {
-    let (d, n) = (network.output().d_activity(), input.ncols());
+    let n = input.ncols();
     let one_chunk = |workspace: &mut Option<OneOutput<T>>, start: usize| {
         let chunk = input.subcols(start, SAMPLES.min(n - start));
         let Some(top) = &factors.top else {
@@ -140,8 +156,19 @@ pub(super) fn predict<T: Real>(
             starts.into_par_iter().map_init(|| None, one_chunk).collect()
         }
     };
+    gathered(network, output, n, &parts)
+}
+
+/// The chunks of `n` samples as one result.
+fn gathered<T: Real>(
+    network: &Network<T>,
+    output: &OutputNoise,
+    n: usize,
+    parts: &[ChunkResult],
+) -> ActivityPredictive {
+    let d = network.output().d_activity();
     let gather = |rows: usize, part: fn(&ChunkResult) -> &Vec<f64>| {
-        let mut whole = Mat::zeros(rows, input.ncols());
+        let mut whole = Mat::zeros(rows, n);
         let samples = parts.iter().flat_map(|result| part(result).chunks_exact(rows));
         for (j, values) in samples.enumerate() {
             whole.col_as_slice_mut(j).copy_from_slice(values);

@@ -1,0 +1,105 @@
+//! How much of what a wide layer's units do together is kept.
+
+use serde::{Deserialize, Serialize};
+
+use crate::distributions::Structure;
+use crate::error::{Error, Result};
+
+/// Units up to which everything is kept where nobody says otherwise.
+const AUTO_FROM: usize = 2048;
+
+/// Units of a block above that.
+const AUTO_BLOCK: usize = 512;
+
+/// Directions of the feedback that a wide layer keeps at most: feedback comes from few outputs.
+const FEEDBACK_DIRECTIONS: usize = 64;
+
+/// How much is kept of the precisions of wide layers. Their memory and time grow with the square and the cube of a
+/// layer's width; those of blocks and sketches grow with its width.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WideLayers {
+    /// All of layers up to 2048 units, blocks of 512 above.
+    #[default]
+    Auto,
+    /// All of every layer.
+    Dense,
+    /// Blocks of so many units of a layer's input, and directions they share, as in `{blocks = 512}`.
+    Blocks(usize),
+    /// So many directions of a layer's input, and a bound on the others, as in `{sketch = 256}`.
+    Sketch(usize),
+}
+
+impl WideLayers {
+    /// Check the number.
+    pub fn validate(self) -> Result<()> {
+        match self {
+            Self::Blocks(0) | Self::Sketch(0) => {
+                Err(Error::Setting { name: "network.wide_layers", value: 0.0, must_be: "at least 1" })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What somebody who can only keep everything makes of it: an error, unless it was left open.
+    pub fn or_dense(self, second: &'static str) -> Result<Self> {
+        match self {
+            Self::Auto | Self::Dense => Ok(Self::Dense),
+            Self::Blocks(_) => Err(Error::Conflict { first: "network.wide_layers = blocks", second }),
+            Self::Sketch(_) => Err(Error::Conflict { first: "network.wide_layers = sketch", second }),
+        }
+    }
+
+    /// What is kept of the column precision of `units` activities beside the bias.
+    pub fn structure(self, units: usize) -> Structure {
+        match self {
+            Self::Auto if units > AUTO_FROM => Structure::Blocks(AUTO_BLOCK),
+            Self::Blocks(size) if units > size => Structure::Blocks(size),
+            Self::Sketch(k) if units > k => Structure::Sketch(k),
+            _ => Structure::Dense,
+        }
+    }
+
+    /// Directions that are kept of the feedback to a layer of `units`; all of them where its own activity is kept
+    /// whole.
+    pub(crate) fn feedback_directions(self, units: usize) -> usize {
+        match self.structure(units) {
+            Structure::Dense => units,
+            Structure::Blocks(_) => FEEDBACK_DIRECTIONS.min(units),
+            Structure::Sketch(k) => FEEDBACK_DIRECTIONS.min(k),
+        }
+    }
+
+    /// Whether something is left out of a network. Nothing is of one without hidden layers, which is solved exactly;
+    /// and nobody who leaves it open gets parts of his inputs where all hidden layers are kept whole.
+    pub fn is_wide(self, d_input: usize, hidden: &[usize]) -> bool {
+        let leaves_out = |&units: &usize| self.structure(units) != Structure::Dense;
+        let by_input = self != Self::Auto && !hidden.is_empty() && leaves_out(&d_input);
+        by_input || hidden.iter().any(leaves_out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_written_as_a_word_or_with_its_number() {
+        let read = |text: &str| serde_json::from_str::<WideLayers>(text).unwrap();
+        assert_eq!(read("\"auto\""), WideLayers::Auto);
+        assert_eq!(read("\"dense\""), WideLayers::Dense);
+        assert_eq!(read("{\"blocks\": 256}"), WideLayers::Blocks(256));
+        assert_eq!(read("{\"sketch\": 64}"), WideLayers::Sketch(64));
+        assert!(WideLayers::Blocks(0).validate().is_err());
+    }
+
+    #[test]
+    fn layers_that_a_block_holds_are_kept_whole() {
+        assert_eq!(WideLayers::Blocks(8).structure(8), Structure::Dense);
+        assert_eq!(WideLayers::Blocks(8).structure(9), Structure::Blocks(8));
+        assert!(!WideLayers::Auto.is_wide(784, &[2048, 2048]) && !WideLayers::Auto.is_wide(5000, &[50]));
+        assert!(WideLayers::Auto.is_wide(784, &[2049]) && WideLayers::Blocks(8).is_wide(9, &[4]));
+        assert!(!WideLayers::Blocks(8).is_wide(9, &[]));
+        assert!(WideLayers::Sketch(8).or_dense("streams").is_err());
+    }
+}
