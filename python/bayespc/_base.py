@@ -189,7 +189,7 @@ class BPCEstimator(BaseEstimator):
             self.far_features_ = far.tolist()
             warnings.warn(
                 f"features {self.far_features_} are on average {distance.max():.0f} standard deviations from "
-                "the first data, by which inputs are scaled for good: if their scale has changed, fit anew.",
+                "the data so far, by which inputs are scaled: if their scale has changed for good, fit anew.",
                 stacklevel=4,
             )
 

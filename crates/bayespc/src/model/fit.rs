@@ -1,7 +1,4 @@
 //! Fitting: hold out what calibration asks for, choose what is to be chosen, train, calibrate.
-
-use std::collections::BTreeMap;
-
 use super::calibration::{self, Calibrated};
 use super::ensemble::Ensemble;
 use super::memory;
@@ -62,16 +59,12 @@ impl Model {
             format!("the time limit of {seconds} s was reached: the model is what could be trained in it")
         });
         let mut model = Self {
-            settings: said.clone(),
-            ensemble,
             calibrated: choice.calibrated,
             candidates: choice.candidates,
             held_out: choice.held_out,
             warnings: [constant_target(&train), few_values(&train), late].into_iter().flatten().collect(),
             interrupted: work.is_stopped(),
-            n_seen: train.total_weight(),
-            reference: None,
-            notes: BTreeMap::new(),
+            ..Self::of(said, ensemble, train.total_weight())
         };
         model.calibrate_on(parts.as_ref().map(|parts| parts.test.view()))?;
         model.reference = Some(Reference::of(&model, train.inputs())?);

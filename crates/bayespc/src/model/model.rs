@@ -34,6 +34,22 @@ pub struct Model {
 }
 
 impl Model {
+    /// Networks and the settings they were asked for with, after samples of this weight; nothing is known of it besides.
+    pub(super) fn of(settings: &ModelSettings, ensemble: Ensemble, n_seen: f64) -> Self {
+        Self {
+            settings: settings.clone(),
+            ensemble,
+            calibrated: Calibrated::default(),
+            candidates: Vec::new(),
+            held_out: None,
+            warnings: Vec::new(),
+            interrupted: false,
+            n_seen,
+            reference: None,
+            notes: BTreeMap::new(),
+        }
+    }
+
     /// Settings the model was asked for. What was chosen stands in [`Model::members`].
     pub fn settings(&self) -> &ModelSettings {
         &self.settings

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::calibration::Calibrated;
 use super::ensemble::{Ensemble, Member, MemberPlan};
 use super::model::Model;
 use super::settings::ModelSettings;
@@ -48,18 +47,8 @@ impl Model {
         let plan = MemberPlan::new(settings.network.clone(), &settings.training, 0);
         let member = Member::new(network, &plan, feedback, steps, TrainingReport::none());
         let codes = BTreeMap::new();
-        Ok(Self {
-            ensemble: Ensemble { task, input_scaling, target_scaling, codes, members: vec![member] },
-            settings,
-            calibrated: Calibrated::default(),
-            candidates: Vec::new(),
-            held_out: None,
-            warnings: Vec::new(),
-            interrupted: false,
-            n_seen,
-            reference: None,
-            notes: BTreeMap::new(),
-        })
+        let ensemble = Ensemble { task, input_scaling, target_scaling, codes, members: vec![member] };
+        Ok(Self::of(&settings, ensemble, n_seen))
     }
 }
 

@@ -58,17 +58,12 @@ impl Model {
         work.plan(super::ensemble::all_training_cost(&plans, settings, &ensemble, samples.n_samples()));
         ensemble.train(&samples, &plans, settings, &work)?;
         let mut model = Self {
-            settings: settings.clone(),
-            ensemble,
             // What out-of-fold predictions have said of such networks still holds.
             calibrated: Calibrated { spread: self.calibrated.spread, ..Calibrated::default() },
             candidates: self.candidates.clone(),
-            held_out: None,
             warnings: super::fit::constant_target(&samples).into_iter().collect(),
             interrupted: work.is_stopped(),
-            n_seen: samples.total_weight(),
-            reference: None,
-            notes: std::collections::BTreeMap::new(),
+            ..Self::of(settings, ensemble, samples.total_weight())
         };
         model.reference = Some(Reference::of(&model, samples.inputs())?);
         Ok(model)

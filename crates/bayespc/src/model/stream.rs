@@ -1,10 +1,7 @@
 //! Learning from a stream: one pass over every chunk of samples, one posterior over all of them.
-
-use std::collections::BTreeMap;
-
 use rayon::prelude::*;
 
-use super::calibration::{Calibrated, Calibration};
+use super::calibration::Calibration;
 use super::ensemble::{Ensemble, Member, MemberPlan, member_seed};
 use super::fit::check_task;
 use super::memory;
@@ -44,18 +41,7 @@ impl Model {
             Member::untrained(plan, &settings.rule, d, k, member_seed(settings.training.seed, m))
         };
         ensemble.members = plans.iter().enumerate().map(member).collect::<Result<_>>()?;
-        Ok(Self {
-            settings: settings.clone(),
-            ensemble,
-            calibrated: Calibrated::default(),
-            candidates: Vec::new(),
-            held_out: None,
-            warnings: Vec::new(),
-            interrupted: false,
-            n_seen: 0.0,
-            reference: None,
-            notes: BTreeMap::new(),
-        })
+        Ok(Self::of(settings, ensemble, 0.0))
     }
 
     /// Learn from more samples: one pass, one schedule over all calls. Inputs are scaled by all samples so far,

@@ -39,7 +39,7 @@ use self::part::{Chunks, Edge, MOST_ROWS, cut};
 use self::plan::{DRAW, Plan};
 use self::rows::Rows;
 use self::table::Columns;
-use super::calibration::{Calibrated, Calibration};
+use super::calibration::Calibration;
 use super::ensemble::{Ensemble, Member, MemberPlan, member_seed};
 use super::fit::check_task;
 use super::model::Model;
@@ -343,18 +343,7 @@ impl Rounds {
             Member::untrained(own, &settings.rule, width, n_outputs, member_seed(settings.training.seed, m))
         };
         ensemble.members = plans.iter().enumerate().map(member).collect::<Result<_>>()?;
-        Ok(Model {
-            settings: settings.clone(),
-            ensemble,
-            calibrated: Calibrated::default(),
-            candidates: Vec::new(),
-            held_out: None,
-            warnings: Vec::new(),
-            interrupted: false,
-            n_seen: 0.0,
-            reference: None,
-            notes: self.notes.clone(),
-        })
+        Ok(Model { notes: self.notes.clone(), ..Model::of(settings, ensemble, 0.0) })
     }
 }
 

@@ -62,7 +62,7 @@ impl Default for RoundSettings {
             batch_rows: 8192,
             schedule: Schedule::Cosine { first: 0.5, last: 0.1 },
             trust: 0.5,
-            damping: 0.03,
+            damping: 0.003,
             rate: 0.3,
             held_out: 0.1,
         }

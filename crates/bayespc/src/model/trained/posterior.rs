@@ -13,8 +13,6 @@
 //!
 //! Log-variances of a variance node are of y, not of ỹ: ℓ̃ = ℓ − 2 log s_y. Logits and one-hot codes have no units.
 
-use std::collections::BTreeMap;
-
 use faer::Mat;
 
 use crate::data::{Dataset, Samples, Standardiser, Targets, Task};
@@ -25,7 +23,7 @@ use crate::learners::Rule;
 use crate::learning;
 use crate::metrics;
 use crate::model::Model;
-use crate::model::calibration::{self, Calibrated};
+use crate::model::calibration;
 use crate::model::ensemble::{Ensemble, Member, planned_steps};
 use crate::model::fit::check_task;
 use crate::model::memory;
@@ -72,18 +70,7 @@ impl Model {
         let plan = settings.plans().remove(0);
         let steps = planned_steps(&settings.training, data.len());
         ensemble.members = vec![Member::new(network, &plan, feedback, steps, TrainingReport::none())];
-        let mut model = Self {
-            settings: settings.clone(),
-            ensemble,
-            calibrated: Calibrated::default(),
-            candidates: Vec::new(),
-            held_out: None,
-            warnings: Vec::new(),
-            interrupted: false,
-            n_seen: train.total_weight(),
-            reference: None,
-            notes: BTreeMap::new(),
-        };
+        let mut model = Self::of(settings, ensemble, train.total_weight());
         model.warnings.extend(model.no_better_than_a_constant(&train)?);
         model.calibrate_on(parts.as_ref().map(|parts| parts.test.view()))?;
         model.reference = Some(Reference::of(&model, train.inputs())?);
