@@ -1,4 +1,5 @@
 //! Fitting: hold out what calibration asks for, choose what is to be chosen, train, calibrate.
+
 use super::calibration::{self, Calibrated};
 use super::ensemble::Ensemble;
 use super::memory;

@@ -1,4 +1,5 @@
 //! Learning from a stream: one pass over every chunk of samples, one posterior over all of them.
+
 use rayon::prelude::*;
 
 use super::calibration::Calibration;
