@@ -381,7 +381,6 @@ mod tests {
     use super::*;
     use crate::base::random::stream;
     use crate::heads::{HeadSettings, VarianceNode};
-    use crate::inference::{ActivityOptimiser, Variables};
     use crate::training::{self, Silent, TrainingSettings};
 
     /// Noise that is nine times as large on the right as on the left.
@@ -410,13 +409,7 @@ mod tests {
         let data = Dataset::new(x.as_ref(), y.as_ref()).unwrap();
         let small =
             RelaxationSettings { refresh_every: 5, scale_batches: true, ..RelaxationSettings::paper() };
-        let errors = RelaxationSettings {
-            variables: Variables::Errors,
-            optimiser: ActivityOptimiser::Gradient { rate: None },
-            ..small.clone()
-        };
-        let rules = [(RelaxationSettings::paper(), None), (small, Some(100)), (errors, Some(100))];
-        for (rule, batch_size) in rules {
+        for (rule, batch_size) in [(RelaxationSettings::paper(), None), (small, Some(100))] {
             let mut learner = Bpc::new(network(), Rule::Relaxation(rule)).unwrap();
             let settings = TrainingSettings { epochs: 30, batch_size, ..TrainingSettings::default() };
             training::fit(&mut learner, &data, &settings, &mut Silent).unwrap();

@@ -253,7 +253,7 @@ mod tests {
     use super::super::{ActivityOptimiser, HiddenPrecision, Relaxer, Sweep, Variables};
     use super::*;
     use crate::heads::{Categorical, HeadSettings, VarianceNode};
-    use crate::inference::energy::Gradients;
+    use crate::inference::energy::{Errors, Gradients};
     use crate::network::{Activation, NetworkSettings, back_one_into};
 
     const N: usize = CHUNK + 5;
@@ -377,7 +377,7 @@ mod tests {
             for presynaptic in [Presynaptic::Forward, Presynaptic::Relaxed] {
                 let variables = Variables::Errors;
                 let settings =
-                    RelaxationSettings { optimiser, presynaptic, variables, ..RelaxationSettings::tied() };
+                    RelaxationSettings { optimiser, variables, presynaptic, ..RelaxationSettings::tied() };
                 let relaxer = Relaxer::new(&network, &settings, false).unwrap();
                 let mut batch = RelaxedBatch::default();
                 // Twice, so that nothing of the batch before is left.
@@ -483,6 +483,16 @@ mod tests {
                     z.activate(Activation::Tanh, l);
                 }
                 let found = gradients(&z);
+                // An error moves its own activity, and through it the one above.
+                let mut errors = Errors::new(&energy.widths(), 7);
+                errors.begin(&z, &(0..3).map(|l| energy.means[l] * &z.pre[l]).collect::<Vec<_>>());
+                errors.update_gradients(energy, &z, &clamp, 1);
+                let (mut room, mut moved) = (Mat::zeros(5, 7), Mat::zeros(5, 7));
+                let (at, above) = (z.post[0].as_ref(), errors.gradient(2).as_ref());
+                back_one_into(network.means()[1], Activation::Tanh, at, above, &mut room, &mut moved);
+                let scale = 1e-12 * (1.0 + found[0].norm_max() + found[1].norm_max());
+                assert!((errors.gradient(2) - &found[1]).norm_max() < scale);
+                assert!((errors.gradient(1) - &found[0] - moved).norm_max() < scale);
                 let h = 1e-5;
                 for (l, i, j) in [(0, 0, 0), (0, 4, 6), (1, 0, 3), (1, 3, 6)] {
                     let at = |sign: f64| {
@@ -495,6 +505,81 @@ mod tests {
                     // With V⁰ = 10 the energy of a sample is below 10⁴ and rounded to 2e-12; over 2h that is 1e-7.
                     let (found, error) = (found[l][(i, j)], 2e-7 * (1.0 + numeric.abs()));
                     assert!((found - numeric).abs() < error, "{found} {numeric}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_curvature_along_errors_is_that_of_the_energy_where_the_network_is_linear() {
+        let heads = [
+            HeadSettings::default(),
+            HeadSettings::VarianceNode(VarianceNode::default()),
+            HeadSettings::Categorical(Categorical::default()),
+        ];
+        for head in heads {
+            let (network, input, target) = under_a_head(&head);
+            for weight_uncertainty in [0.0, 0.7] {
+                let settings = RelaxationSettings {
+                    weight_uncertainty,
+                    hidden_precision: HiddenPrecision::Fixed(2.0),
+                    output_precision: Some(3.0),
+                    ..RelaxationSettings::paper()
+                };
+                let layers = RelaxingLayers::new(&network, &settings, true).unwrap();
+                let relaxation = layers.relaxation(network.means(), Activation::Identity, &settings);
+                let relaxation = relaxation.read_by(&network);
+                let energy = &relaxation.energy;
+                // Some entries are free, but for heads that read whole targets.
+                let mut clamp = Clamp::supervised();
+                let some = |i: usize, j: usize| f64::from(u8::from((i + j) % 3 == 0));
+                clamp.free_input = Some(Mat::from_fn(3, 7, some));
+                let mut z = Activities::new(&energy.widths(), 7);
+                let mut forward = z.clone();
+                forward.forward(&energy.means, Activation::Identity, input.as_ref());
+                match &relaxation.head {
+                    Some((head, rows)) => {
+                        let (response, weights) =
+                            respond(head.head(), rows, forward.post[2].as_ref(), target.as_ref());
+                        clamp.head = Some(weights);
+                        clamp_copy(response.targets.as_ref(), &clamp, (&mut forward, &mut z));
+                    }
+                    None => {
+                        clamp.free_output = Some(Mat::from_fn(2, 7, some));
+                        clamp_copy(target.as_ref(), &clamp, (&mut forward, &mut z));
+                    }
+                }
+                let mut errors = Errors::new(&energy.widths(), 7);
+                errors.begin(&z, &(0..3).map(|l| energy.means[l] * &z.pre[l]).collect::<Vec<_>>());
+                errors.update_gradients(energy, &z, &clamp, 0);
+                let mut direction: Vec<Mat<f64>> = energy
+                    .widths()
+                    .iter()
+                    .map(|&d| Mat::from_fn(d, 7, |i, j| ((3 * i + 5 * j + d) as f64).sin()))
+                    .collect();
+                for (k, free) in [(0, &clamp.free_input), (3, &clamp.free_output)] {
+                    let (d, n) = direction[k].shape();
+                    let mask = |i, j| free.as_ref().map_or(0.0, |free| free[(i, j)]);
+                    direction[k] = Mat::from_fn(d, n, |i, j| mask(i, j) * direction[k][(i, j)]);
+                }
+                let at = |sign: f64| {
+                    let (mut z, mut errors) = (z.clone(), errors.clone());
+                    let mut input = z.pre[0].as_mut().subrows_mut(0, 3);
+                    input += &direction[0] * faer::Scale(sign);
+                    for (error, direction) in errors.values_mut().iter_mut().zip(&direction[1..]) {
+                        *error += direction * faer::Scale(sign);
+                    }
+                    errors.run(energy, &mut z, &clamp);
+                    let energies = errors.energies(energy, &z, &clamp);
+                    let others = energy.of_samples(&z, &clamp, 0..3);
+                    assert!(energies.iter().zip(others).all(|(a, b)| (a - b).abs() < 1e-9 * b));
+                    energies
+                };
+                let [back, here, on] = [-1.0, 0.0, 1.0].map(at);
+                let found = errors.curvature(energy, &clamp, &direction, 0);
+                for (j, found) in found.iter().enumerate() {
+                    let expected = back[j] + on[j] - 2.0 * here[j];
+                    assert!((found - expected).abs() < 1e-9 * (here[j] + on[j]), "{found} {expected}");
                 }
             }
         }
