@@ -93,7 +93,9 @@ class _File:
     def layers(self, member: int, part: str) -> list[_Layer]:
         """Return the posteriors of a member's hidden layers or output blocks."""
         if f"member.{member}.{part}.0.numbers" in self._index:
-            raise ValueError("wide_layers other than 'dense' cannot be exported: fit with wide_layers='dense'")
+            raise ValueError(
+                "wide_layers other than 'dense' cannot be exported: fit with wide_layers='dense'"
+            )
         found: list[_Layer] = []
         while f"member.{member}.{part}.{len(found)}.posterior.count" in self._index:
             name = f"member.{member}.{part}.{len(found)}.posterior"

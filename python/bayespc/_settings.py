@@ -150,7 +150,9 @@ def wide_layer_settings(value: object) -> Any:
         return choice("wide_layers", value, ("auto", "dense"))
     given = dict(cast("Mapping[str, Any]", value))
     if len(given) != 1 or not set(given) <= {"blocks", "sketch"}:
-        raise ValueError(f'wide_layers must be "auto", "dense", {{"blocks": b}} or {{"sketch": k}}; got {value!r}')
+        raise ValueError(
+            f'wide_layers must be "auto", "dense", {{"blocks": b}} or {{"sketch": k}}; got {value!r}'
+        )
     return {name: integer(f"wide_layers[{name!r}]", size, 1) for name, size in given.items()}
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from bayespc import BPCClassifier, BPCRegressor, load
 
 RNG = np.random.default_rng(0)

@@ -183,13 +183,11 @@ impl<T: Real> Layer<T> {
 
     /// d_x − tr(V V⁰⁻¹): of how many activities the samples have decided what weights they get.
     pub fn effective_inputs(&self) -> Result<f64> {
-        match &self.posterior {
-            Posterior::Wide(wide) => wide.columns().effective(),
-            _ => {
-                let col_cov = self.posterior()?.col_cov();
-                Ok(self.d_pre() as f64 - inner(col_cov.as_ref(), self.prior().pre_pre.as_ref()))
-            }
+        if let Posterior::Wide(wide) = &self.posterior {
+            return wide.columns().effective();
         }
+        let col_cov = self.posterior()?.col_cov();
+        Ok(self.d_pre() as f64 - inner(col_cov.as_ref(), self.prior().pre_pre.as_ref()))
     }
 
     /// V⁰ of the first activity.

@@ -71,7 +71,8 @@ fn where_a_sketch_leaves_nothing_out_a_whole_fit_is_that_of_whole_matrices() {
         assert!(difference(&found.epistemic_variance(), &expected.epistemic_variance()) < 1e-5, "{head:?}");
         for (a, b) in sketched.network().layers().zip(whole.network().layers()) {
             assert!((a.samples_seen() - b.samples_seen()).abs() < 1e-9);
-            assert!((a.effective_inputs().unwrap() - b.effective_inputs().unwrap()).abs() < 1e-5);
+            let (found, expected) = (a.effective_inputs().unwrap(), b.effective_inputs().unwrap());
+            assert!((found - expected).abs() < 1e-5 * expected, "{head:?}: {found} against {expected}");
         }
     }
 }

@@ -78,7 +78,9 @@ impl<T: Real> InverseMetric<T> {
         product_into(across, Accum::Add, self.basis.as_ref(), along.as_ref(), -T::one());
         for j in 0..n {
             let (across, own) = white.col_as_slice_mut(j).split_at_mut(d);
-            across.iter_mut().for_each(|x| *x *= self.rest);
+            for x in across.iter_mut() {
+                *x *= self.rest;
+            }
             let along = along.col_as_slice(j).iter().zip(&self.along);
             own.iter_mut().zip(along).for_each(|(to, (x, factor))| *to = *x * *factor);
         }
