@@ -8,6 +8,7 @@
 
 mod benchmark;
 mod classes;
+mod depth;
 pub mod error;
 pub mod fit_report;
 mod gaps;

@@ -12,7 +12,7 @@ use crate::report::{Block, Report, Section};
 use crate::run::run;
 use crate::spec::{RunSpec, Spec};
 use crate::synthetic_panels;
-use crate::{benchmark, classes, gaps, images};
+use crate::{benchmark, classes, depth, gaps, images};
 
 /// What can be reproduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub enum Experiment {
     Classes,
     /// MNIST and Fashion-MNIST: accuracy by epoch, and each told from the other.
     Images,
+    /// Rules of learning beside each other in networks of 3 to 30 hidden layers.
+    Depth,
 }
 
 impl Experiment {
@@ -44,7 +46,7 @@ impl Experiment {
     pub const PAPER: [Self; 4] = [Self::Figure1, Self::Figure2, Self::Table1, Self::Ablation];
 
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Figure1,
         Self::Figure2,
         Self::Table1,
@@ -55,6 +57,7 @@ impl Experiment {
         Self::Gaps,
         Self::Classes,
         Self::Images,
+        Self::Depth,
     ];
 
     /// Name on the command line and of the output files.
@@ -70,6 +73,7 @@ impl Experiment {
             Self::Gaps => "gaps",
             Self::Classes => "classes",
             Self::Images => "images",
+            Self::Depth => "depth",
         }
     }
 
@@ -86,6 +90,7 @@ impl Experiment {
             Self::Gaps => include_str!("../specs/gaps.toml"),
             Self::Classes => include_str!("../specs/classes.toml"),
             Self::Images => include_str!("../specs/images.toml"),
+            Self::Depth => include_str!("../specs/depth.toml"),
         }
     }
 }
@@ -133,6 +138,7 @@ pub fn reproduce(
             sections.extend(curves(&spec, &records, &IMAGES)?);
             sections
         }
+        Experiment::Depth => depth::sections(&spec, &records)?,
         Experiment::Benchmark => vec![benchmark::section(&spec, &records, out)?],
         Experiment::Gaps => vec![gaps::section(&spec, &records, out)?],
     };

@@ -31,6 +31,8 @@ pub struct RunSpec {
     pub dataset: String,
     /// Widths of the hidden layers.
     pub hidden_layer_sizes: Vec<usize>,
+    /// A residual network of so many hidden layers, each of the one width given.
+    pub depth: Option<usize>,
     /// Passes over the data.
     pub epochs: usize,
     /// Samples per batch; the full batch if not given.
@@ -142,11 +144,14 @@ impl RunSpec {
     /// Name of its data in records: the table, and what was done to it.
     pub fn record_name(&self) -> String {
         let relu = if self.relu_inputs { "+relu" } else { "" };
-        format!("{}{}{relu}", self.dataset, self.splitting)
+        let depth = self.depth.map_or_else(String::new, |depth| format!("+depth{depth}"));
+        format!("{}{}{relu}{depth}", self.dataset, self.splitting)
     }
 
     /// Shape of the network.
     pub fn network(&self) -> NetworkSettings {
-        NetworkSettings { hidden_layer_sizes: self.hidden_layer_sizes.clone(), ..NetworkSettings::default() }
+        let once = &self.hidden_layer_sizes;
+        let hidden_layer_sizes = self.depth.map_or_else(|| once.clone(), |depth| once.repeat(depth));
+        NetworkSettings { hidden_layer_sizes, residual: self.depth.is_some(), ..NetworkSettings::default() }
     }
 }
