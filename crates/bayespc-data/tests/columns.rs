@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::format_collect)]
 
 use bayespc_data::{
-    Coding, Column, ColumnChoice, Encoding, EncodingOptions, Error, Kinds, Missing, RowBatches,
-    Table, Targets, Texts, Understood, Warning, columns_table,
+    Coding, Column, ColumnChoice, Encoding, EncodingOptions, Error, Kinds, Missing, RowBatches, Table,
+    Targets, Texts, Understood, Warning, columns_table,
 };
 use proptest::prelude::*;
 use rand::rngs::ChaCha8Rng;
