@@ -17,6 +17,8 @@ cargo build --quiet --release --manifest-path fuzz/Cargo.toml --target "$host" -
 built=fuzz/target/$host/release
 mkdir -p fuzz/corpus fuzz/artifacts
 BAYESPC_SEEDS=fuzz/corpus "$built/seeds" -runs=0 >/dev/null 2>&1
+# Files that others write reach more of the code.
+[ ! -x .venv/bin/python ] || .venv/bin/python scripts/fuzz_seeds.py fuzz/corpus/parquet
 
 status=0
 for target in $targets; do
