@@ -19,6 +19,7 @@ mod hostile;
 #[cfg(target_os = "linux")]
 mod interrupt;
 mod latent;
+mod old_models;
 mod output;
 mod own_files;
 mod rounds;
