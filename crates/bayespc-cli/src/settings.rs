@@ -194,6 +194,7 @@ fn suggestion(error: &toml::de::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bayespc::inference::{ActivityOptimiser, HiddenPrecision, RelaxationSettings, Variables};
     use bayespc::learners::Rule;
     use bayespc::prediction::Method;
 
@@ -205,6 +206,27 @@ mod tests {
 
     fn load(set: &[&str]) -> Result<ModelSettings> {
         with(Preset::Default, set)
+    }
+
+    #[test]
+    fn errors_and_residual_layers_are_asked_for_as_the_page_on_deep_networks_says() {
+        let settings = load(&[
+            "rule.kind=relaxation",
+            "rule.variables=errors",
+            "rule.optimiser={gradient={}}",
+            "rule.hidden_precision={tied=1.0}",
+            "network.residual=true",
+        ]);
+        let settings = settings.unwrap();
+        let expected = RelaxationSettings {
+            variables: Variables::Errors,
+            optimiser: ActivityOptimiser::Gradient { rate: None },
+            hidden_precision: HiddenPrecision::Tied(1.0),
+            ..RelaxationSettings::paper()
+        };
+        assert_eq!((settings.rule, settings.network.residual), (Rule::Relaxation(expected), true));
+        let refused = load(&["rule.kind=relaxation", "rule.variables=errors", "rule.sweep=sequential"]);
+        assert!(refused.unwrap_err().to_string().contains("relaxation.variables = errors"));
     }
 
     #[test]

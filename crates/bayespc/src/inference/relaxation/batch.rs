@@ -532,22 +532,19 @@ mod tests {
                 let energy = &relaxation.energy;
                 // Some entries are free, but for heads that read whole targets.
                 let mut clamp = Clamp::supervised();
-                let some = |i: usize, j: usize| f64::from(u8::from((i + j) % 3 == 0));
+                let some = |i: usize, j: usize| f64::from(u8::from((i + j).is_multiple_of(3)));
                 clamp.free_input = Some(Mat::from_fn(3, 7, some));
                 let mut z = Activities::new(&energy.widths(), 7);
                 let mut forward = z.clone();
                 forward.forward(&energy.means, Activation::Identity, input.as_ref());
-                match &relaxation.head {
-                    Some((head, rows)) => {
-                        let (response, weights) =
-                            respond(head.head(), rows, forward.post[2].as_ref(), target.as_ref());
-                        clamp.head = Some(weights);
-                        clamp_copy(response.targets.as_ref(), &clamp, (&mut forward, &mut z));
-                    }
-                    None => {
-                        clamp.free_output = Some(Mat::from_fn(2, 7, some));
-                        clamp_copy(target.as_ref(), &clamp, (&mut forward, &mut z));
-                    }
+                if let Some((head, rows)) = &relaxation.head {
+                    let (response, weights) =
+                        respond(head.head(), rows, forward.post[2].as_ref(), target.as_ref());
+                    clamp.head = Some(weights);
+                    clamp_copy(response.targets.as_ref(), &clamp, (&mut forward, &mut z));
+                } else {
+                    clamp.free_output = Some(Mat::from_fn(2, 7, some));
+                    clamp_copy(target.as_ref(), &clamp, (&mut forward, &mut z));
                 }
                 let mut errors = Errors::new(&energy.widths(), 7);
                 errors.begin(&z, &(0..3).map(|l| energy.means[l] * &z.pre[l]).collect::<Vec<_>>());
