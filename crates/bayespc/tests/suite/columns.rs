@@ -22,7 +22,7 @@ fn activities(n: usize, rng: &mut ChaCha8Rng) -> Mat<f64> {
     let mut phi = pre(D - 1, n, rng);
     for j in 0..n {
         for i in 0..D - 1 {
-            phi[(i, j)] = 1.0 + phi[(i, j)] * 2.0_f64.powi(-(i as i32));
+            phi[(i, j)] = 1.0 + phi[(i, j)] * (-(i as f64)).exp2();
         }
     }
     phi
