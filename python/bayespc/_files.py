@@ -52,7 +52,7 @@ def load(path: str | os.PathLike[str]) -> BPCRegressor | BPCClassifier:
         model = _core.Model.from_bytes(content)
     except ValueError as error:
         if _is_latent(content):
-            message = "this is a model of a table without a target: BPCImputer.load or BPCDensity.load reads it"
+            message = "a model of a table without a target: BPCImputer.load or BPCDensity.load reads it"
             raise ValueError(message) from error
         raise
     try:
