@@ -78,6 +78,12 @@ struct BenchArgs {
     /// Training images of mnist, rows to predict, to stream, to read, or of the largest table of scaling
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
+    /// Rounds of rounds [default: those of a fit]
+    #[arg(long, value_name = "N")]
+    rounds: Option<u64>,
+    /// Rows of a round [default: those of a fit]
+    #[arg(long, value_name = "N")]
+    batch_rows: Option<u64>,
     /// Widths of the hidden layers of wide
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [2048, 2048])]
     widths: Vec<usize>,

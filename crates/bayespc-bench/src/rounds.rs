@@ -54,7 +54,12 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
     let mut cases: Vec<Case> = power(&source).into_iter().collect();
     cases.push(made_up(args.rows.unwrap_or(ROWS)));
     cases.extend(images(&source));
-    let rounds = RoundSettings::default();
+    let usual = RoundSettings::default();
+    let rounds = RoundSettings {
+        rounds: args.rounds.unwrap_or(usual.rounds),
+        batch_rows: args.batch_rows.unwrap_or(usual.batch_rows),
+        ..usual
+    };
     let bar = bar("rounds", (cases.len() as u64) * (rounds.rounds + 4));
     let mut runs: Vec<Value> = Vec::new();
     let mut lines = Vec::new();
