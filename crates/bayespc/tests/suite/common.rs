@@ -5,6 +5,7 @@
 
 use bayespc::base::linalg::scaled_identity;
 use bayespc::distributions::{MatrixNormalWishart, NaturalParams};
+use bayespc::inference::Clamp;
 use bayespc::network::{Activation, Layer, Network, NetworkSettings};
 use faer::{Mat, MatRef};
 use rand::rngs::ChaCha8Rng;
@@ -177,4 +178,14 @@ pub fn list(value: &Value) -> &[Value] {
     let entries = value.as_array().expect("an array");
     assert!(!entries.is_empty());
     entries
+}
+
+/// Whether entry (i, j) of activity k = 0 … 3 is to be inferred.
+pub fn is_free(clamp: &Clamp<f64>, k: usize, i: usize, j: usize) -> bool {
+    let mask = match k {
+        0 => &clamp.free_input,
+        3 => &clamp.free_output,
+        _ => return true,
+    };
+    mask.as_ref().is_some_and(|mask| mask[(i, j)] == 1.0)
 }

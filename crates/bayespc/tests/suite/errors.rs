@@ -1,6 +1,6 @@
 //! Errors as variables of the energy (ePC): their gradient, where they come to rest, and how fast, beside activities.
 
-use crate::common::{assert_close, network, normal, rng};
+use crate::common::{assert_close, is_free, network, normal, rng};
 use bayespc::Activation;
 use bayespc::data::Dataset;
 use bayespc::error::Error;
@@ -63,15 +63,6 @@ fn run(
         }
     }
     z
-}
-
-fn is_free(clamp: &Clamp<f64>, k: usize, i: usize, j: usize) -> bool {
-    let mask = match k {
-        0 => &clamp.free_input,
-        3 => &clamp.free_output,
-        _ => return true,
-    };
-    mask.as_ref().is_some_and(|mask| mask[(i, j)] == 1.0)
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The energy of the activities: its gradients against central differences, and that descending it does.
 
-use crate::common::{assert_close, normal, rng};
+use crate::common::{assert_close, is_free, normal, rng};
 use bayespc::Activation;
 use bayespc::base::linalg::{scaled_identity, trace};
 use bayespc::distributions::MatrixNormalWishart;
@@ -63,15 +63,6 @@ fn relaxer(network: &Network<f64>, settings: &RelaxationSettings, missing: Missi
 /// The activity z_k of layer k = 0 … L, to change it.
 fn activity(activities: &mut Activities<f64>, k: usize) -> &mut Mat<f64> {
     if k == 0 { &mut activities.pre[0] } else { &mut activities.post[k - 1] }
-}
-
-fn is_free(clamp: &Clamp<f64>, k: usize, i: usize, j: usize) -> bool {
-    let mask = match k {
-        0 => &clamp.free_input,
-        3 => &clamp.free_output,
-        _ => return true,
-    };
-    mask.as_ref().is_some_and(|mask| mask[(i, j)] == 1.0)
 }
 
 #[test]
