@@ -5,6 +5,7 @@
 
 mod meaning;
 mod pages;
+mod shapes;
 mod sizes;
 mod source;
 #[cfg(test)]

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 
+use super::shapes::{FILE_METADATA, PAGE_HEADER};
 use super::thrift::{self, Flaw};
 
 /// The end of a file: the length of its metadata, and `PAR1`.
@@ -65,7 +66,7 @@ impl<R: ChunkReader> ChunkReader for Source<R> {
         })?;
         let bytes = self.inner.get_bytes(start, length)?;
         if end.checked_add(TAIL) == Some(self.len) {
-            thrift::length(&bytes, |_, _| {})
+            thrift::length(&bytes, FILE_METADATA, |_, _| {})
                 .map_err(|flaw| ParquetError::General(format!("damaged metadata: {flaw}")))?;
         }
         Ok(bytes)
@@ -110,7 +111,7 @@ impl<T: Read> Header<T> {
             let missing = wanted - self.bytes.len();
             let n = (&mut self.input).take(missing as u64).read_to_end(&mut self.bytes)?;
             let (mut packed, mut unpacked) = (0, 0);
-            let length = thrift::length(&self.bytes, |field, value| match field {
+            let length = thrift::length(&self.bytes, PAGE_HEADER, |field, value| match field {
                 UNPACKED_SIZE => unpacked = value,
                 PACKED_SIZE => packed = value,
                 _ => {}
@@ -159,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_header_longer_than_the_first_read_is_cut_out_too() {
-        let mut header = vec![0x15, 0, 0x18, 0x80, 0x80, 0x04];
+        let mut header = vec![0x15, 0, 0xE8, 0x80, 0x80, 0x04];
         header.extend(vec![b'x'; 1 << 16]);
         header.push(0);
         assert_eq!(read(&header).unwrap(), header);
@@ -167,8 +168,8 @@ mod tests {
 
     #[test]
     fn a_header_with_sizes_that_cannot_be_is_refused() {
-        // A list of 2³¹ − 1 doubles; a page of 2 GB packed in 42 bytes.
-        let list = [0x15, 4, 0x19, 0xF7, 0xFF, 0xFF, 0xFF, 0xFF, 0x07, 0];
+        // A list of 2³¹ − 1 doubles in a field of the future; a page of 2 GB packed in 42 bytes.
+        let list = [0x15, 4, 0xE9, 0xF7, 0xFF, 0xFF, 0xFF, 0xFF, 0x07, 0];
         let page = [0x15, 4, 0x15, 0xFE, 0xFF, 0xFF, 0xFF, 0x0F, 0x15, 0x54, 0];
         for (header, says) in
             [(list.as_slice(), "2147483647 elements"), (&page, "2147483647 bytes packed in 42")]

@@ -121,6 +121,13 @@ fn metadata_that_promise_a_long_list_do_not_keep_us_busy() {
 }
 
 #[test]
+fn fields_of_another_type_are_refused() {
+    // The library would read their bytes as a number all the same, and what follows as anything.
+    let bytes = file(&TEXTS, encoded(Encoding::PLAIN, WriterVersion::PARQUET_1_0));
+    refused(replaced(&bytes, &[0x16, 0x0C], &[0x18, 0x0C]), "is not of its type");
+}
+
+#[test]
 fn places_outside_the_file_are_refused() {
     let bytes = file(&TEXTS, encoded(Encoding::PLAIN, WriterVersion::PARQUET_1_0));
     // The first page is at 4; now it is at −4.

@@ -3,9 +3,11 @@
 //! That crate believes the size of a list in a field it skips: a few bytes that say "two thousand million" keep it busy for
 //! minutes, since elements without bytes, and those behind the end of a file, cost nothing to skip. Here a collection must
 //! fit in the bytes that are left. Booleans in one are refused: no header of the format has such a list, and the crate takes
-//! their bytes for those of the next field.
+//! their bytes for those of the next field. Fields that the format knows must be of its types (`shapes`).
 
 use std::fmt;
+
+use super::shapes::{Kind, Shape};
 
 /// Structs in lists in structs … as deep as the parquet crate goes.
 const DEEPEST: usize = 64;
@@ -21,6 +23,10 @@ pub(super) enum Flaw {
     Booleans,
     /// A type that there is not.
     UnknownType(u8),
+    /// A field that is said to be of another type than the format has.
+    OtherType(i64),
+    /// A list of elements of another type than the format has.
+    OtherElements,
     /// Too many levels.
     Deep,
 }
@@ -32,15 +38,18 @@ impl fmt::Display for Flaw {
             Self::Crowded(n) => write!(f, "a list of {n} elements in fewer bytes"),
             Self::Booleans => write!(f, "a list of booleans where there is none"),
             Self::UnknownType(kind) => write!(f, "a field of the unknown type {kind}"),
+            Self::OtherType(field) => write!(f, "field {field} is not of its type"),
+            Self::OtherElements => write!(f, "the elements of a list are not of their type"),
             Self::Deep => write!(f, "it is nested too deeply"),
         }
     }
 }
 
-/// How many bytes the struct at the start of `bytes` has. Its own whole numbers go to `number`, with their field's number.
-pub(super) fn length(bytes: &[u8], mut number: impl FnMut(i64, i64)) -> Result<usize, Flaw> {
+/// How many bytes the struct at the start of `bytes` has, which is of this shape. Its own whole numbers go to `number`, with
+/// their field's number.
+pub(super) fn length(bytes: &[u8], shape: Shape, mut number: impl FnMut(i64, i64)) -> Result<usize, Flaw> {
     let mut walk = Walk { bytes, at: 0 };
-    walk.fields(0, &mut number)?;
+    walk.fields(shape, 0, &mut number)?;
     Ok(walk.at)
 }
 
@@ -80,7 +89,7 @@ impl Walk<'_> {
         Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
     }
 
-    fn fields(&mut self, depth: usize, number: &mut dyn FnMut(i64, i64)) -> Result<(), Flaw> {
+    fn fields(&mut self, shape: Shape, depth: usize, number: &mut dyn FnMut(i64, i64)) -> Result<(), Flaw> {
         let mut field = 0_i64;
         loop {
             let byte = self.byte()?;
@@ -89,6 +98,10 @@ impl Walk<'_> {
                 return Ok(());
             }
             field = if step == 0 { self.signed()? } else { field.saturating_add(i64::from(step)) };
+            let known = shape.iter().find(|(id, _)| *id == field).map(|(_, known)| *known);
+            if known.is_some_and(|known| !known.is(kind)) {
+                return Err(Flaw::OtherType(field));
+            }
             match kind {
                 // A field that is a boolean has its value in its type.
                 1 | 2 => {}
@@ -98,12 +111,13 @@ impl Walk<'_> {
                         number(field, value);
                     }
                 }
-                _ => self.value(kind, depth)?,
+                _ => self.value(kind, known, depth)?,
             }
         }
     }
 
-    fn value(&mut self, kind: u8, depth: usize) -> Result<(), Flaw> {
+    /// Skips a value of this type, which is of a known kind or not.
+    fn value(&mut self, kind: u8, known: Option<Kind>, depth: usize) -> Result<(), Flaw> {
         if depth == DEEPEST {
             return Err(Flaw::Deep);
         }
@@ -115,18 +129,22 @@ impl Walk<'_> {
                 let n = self.unsigned()?;
                 self.skip(n)
             }
-            9 | 10 => self.list(depth),
+            9 | 10 => self.list(known, depth),
             11 => self.map(depth),
-            12 => self.fields(depth + 1, &mut |_, _| {}),
+            12 => {
+                let shape = if let Some(Kind::Struct(shape)) = known { shape } else { &[] };
+                self.fields(shape, depth + 1, &mut |_, _| {})
+            }
             13 => self.skip(16),
             _ => Err(Flaw::UnknownType(kind)),
         }
     }
 
-    fn list(&mut self, depth: usize) -> Result<(), Flaw> {
+    fn list(&mut self, known: Option<Kind>, depth: usize) -> Result<(), Flaw> {
         let header = self.byte()?;
         let n = if header >> 4 == 15 { self.unsigned()? } else { u64::from(header >> 4) };
-        self.elements(n, &[header & 0x0F], depth)
+        let known = if let Some(Kind::List(element)) = known { Some(*element) } else { None };
+        self.elements(n, &[(header & 0x0F, known)], depth)
     }
 
     fn map(&mut self, depth: usize) -> Result<(), Flaw> {
@@ -135,20 +153,23 @@ impl Walk<'_> {
             return Ok(());
         }
         let kinds = self.byte()?;
-        self.elements(n, &[kinds >> 4, kinds & 0x0F], depth)
+        self.elements(n, &[(kinds >> 4, None), (kinds & 0x0F, None)], depth)
     }
 
     /// Skips so many elements, each of values of these types. Every value has at least a byte.
-    fn elements(&mut self, n: u64, kinds: &[u8], depth: usize) -> Result<(), Flaw> {
+    fn elements(&mut self, n: u64, kinds: &[(u8, Option<Kind>)], depth: usize) -> Result<(), Flaw> {
         if n > (self.bytes.len() - self.at) as u64 {
             return Err(Flaw::Crowded(n));
         }
-        if n > 0 && kinds.iter().any(|kind| matches!(kind, 1 | 2)) {
+        if n > 0 && kinds.iter().any(|(kind, _)| matches!(kind, 1 | 2)) {
             return Err(Flaw::Booleans);
         }
+        if n > 0 && kinds.iter().any(|(kind, known)| known.is_some_and(|known| !known.is(*kind))) {
+            return Err(Flaw::OtherElements);
+        }
         for _ in 0..n {
-            for kind in kinds {
-                self.value(*kind, depth + 1)?;
+            for (kind, known) in kinds {
+                self.value(*kind, *known, depth + 1)?;
             }
         }
         Ok(())
@@ -157,11 +178,12 @@ impl Walk<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::shapes::{FILE_METADATA, PAGE_HEADER};
     use super::*;
 
     fn numbers(bytes: &[u8]) -> Result<(usize, Vec<(i64, i64)>), Flaw> {
         let mut found = Vec::new();
-        let length = length(bytes, |field, value| found.push((field, value)))?;
+        let length = length(bytes, &[], |field, value| found.push((field, value)))?;
         Ok((length, found))
     }
 
@@ -198,6 +220,20 @@ mod tests {
             0,
         ];
         assert_eq!(numbers(&bytes), Ok((bytes.len(), vec![(20, 3)])));
+    }
+
+    #[test]
+    fn fields_and_elements_are_of_the_types_that_the_format_has() {
+        let check = |bytes: &[u8]| length(bytes, PAGE_HEADER, |_, _| {});
+        assert_eq!(check(&HEADER), Ok(HEADER.len()));
+        // Its sizes as a text; whether its values are sorted as a number; and a field that the format does not have yet.
+        assert_eq!(check(&[0x15, 4, 0x18, 0, 0]), Err(Flaw::OtherType(2)));
+        assert_eq!(check(&[0x7C, 0x15, 0, 0x15, 0, 0x15, 0, 0, 0]), Err(Flaw::OtherType(3)));
+        assert_eq!(check(&[0x15, 4, 0xF8, 1, b'a', 0]), Ok(6));
+        let names = |element: u8| [0x29, 0x1C, 0x48, 1, b'x', 0, 0x29, 0x10 | element, 0, 0];
+        let metadata = |element: u8| length(&names(element), FILE_METADATA, |_, _| {});
+        assert_eq!(metadata(12), Ok(10));
+        assert_eq!(metadata(8), Err(Flaw::OtherElements));
     }
 
     #[test]
