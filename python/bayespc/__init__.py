@@ -3,8 +3,8 @@
 `BPCRegressor` and `BPCClassifier` are the estimators; `load` reads what their ``save`` or the command
 ``bayespc`` wrote. `BPCImputer` fills in missing cells, and `BPCDensity` knows the density of rows and draws
 more. `Network`, `MatrixNormalWishart` and `SufficientStats` are for those who want to look inside;
-`datasets`, `plots`, `presets` and `scorers` come along. `curve` predicts along one column; `to_onnx` exports
-a model.
+`datasets`, `plots`, `presets` and `scorers` come along. `curve` predicts along one column; `relevance` and
+`prune` say which columns a model can do without; `to_onnx` exports it.
 
 Work is shared by as many threads as there are processors; the environment variable RAYON_NUM_THREADS, read at
 the first call in a process, sets another number. Results do not depend on it.
@@ -31,6 +31,7 @@ from ._latent import BPCDensity, BPCImputer
 from ._network import Network
 from ._onnx import to_onnx
 from ._onnx_columns import onnx_input
+from ._prune import Pruning, prune, relevance
 from ._regressor import BPCRegressor
 from ._trained import from_mlp, from_weights
 
@@ -47,6 +48,7 @@ __all__ = [
     "MatrixNormalWishart",
     "Network",
     "PredictiveDistribution",
+    "Pruning",
     "SufficientStats",
     "curve",
     "datasets",
@@ -56,6 +58,8 @@ __all__ = [
     "onnx_input",
     "plots",
     "presets",
+    "prune",
+    "relevance",
     "scorers",
     "to_onnx",
 ]

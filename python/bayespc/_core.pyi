@@ -39,6 +39,16 @@ def columns_table(columns: str, limit: int) -> str: ...
 def explain(
     model: Model, x: _Samples, of: str, target: int, baseline: _F64 | None = None
 ) -> tuple[_F64, _F64]: ...
+def relevance(model: Model, columns: list[list[int]]) -> _F64: ...
+def prune(
+    model: Model,
+    x: _Samples,
+    y: _Targets,
+    classes: int,
+    columns: list[list[int]],
+    tolerance: float,
+    weights: _F64 | None = None,
+) -> tuple[Model, float, list[tuple[int, float, float | None]], int]: ...
 
 class Table:
     @property

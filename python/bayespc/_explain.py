@@ -118,14 +118,15 @@ def explained(
     encoding = cast("_core.Encoding | None", estimator.encoding_)
     values = [part[1] if encoding is None else _by_column(part[1], encoding.owners) for part in parts]
     data = samples if encoding is None else _cells(X, encoding.used)
-    columns = _column_names(estimator) if encoding is None else encoding.used
+    columns = column_names(estimator) if encoding is None else encoding.used
     if names is None:
         return Explanation(values[0], parts[0][0], data, columns)
     stacked = np.stack(values, axis=2)
     return Explanation(stacked, np.stack([part[0] for part in parts], axis=1), data, columns, names)
 
 
-def _column_names(estimator: Any) -> list[str]:
+def column_names(estimator: Any) -> list[str]:
+    """Return the names of the columns of X, or x0, x1, … where they have none."""
     names: Any = getattr(estimator, "feature_names_in_", None)
     if names is None:
         return [f"x{i}" for i in range(estimator.n_features_in_)]

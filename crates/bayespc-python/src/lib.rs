@@ -18,6 +18,7 @@ mod network;
 mod pool;
 mod predictive;
 mod progress;
+mod pruning;
 mod rounds;
 mod tables;
 mod trained;
@@ -47,6 +48,8 @@ mod _core {
     use super::pool::panic_for_tests;
     #[pymodule_export]
     use super::predictive::Predictive;
+    #[pymodule_export]
+    use super::pruning::{prune, relevance};
     #[pymodule_export]
     use super::rounds::{
         rounds_absorb, rounds_begin, rounds_combine, rounds_next_pass, rounds_settings, rounds_statistics,

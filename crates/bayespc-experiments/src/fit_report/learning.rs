@@ -20,8 +20,16 @@ fn kind(plan: &MemberPlan) -> String {
         plan.network.activation.name(),
         &plan.network.head,
         plan.network.prior.var,
-        plan.curve.is_some(),
+        Extras { log_target: plan.curve.is_some(), relevance: !plan.network.prior.input_factors.is_empty() },
     )
+}
+
+/// What only some kinds of networks have.
+#[derive(Clone, Copy)]
+struct Extras {
+    log_target: bool,
+    /// Inputs have prior variances of their own.
+    relevance: bool,
 }
 
 fn words(
@@ -30,7 +38,7 @@ fn words(
     activation: &str,
     head: &HeadSettings,
     prior_var: f64,
-    log_target: bool,
+    extras: Extras,
 ) -> String {
     let shape = match widths {
         [] => "linear".to_owned(),
@@ -46,8 +54,9 @@ fn words(
         HeadSettings::Categorical(_) => ", logits",
         _ => ", another head",
     };
-    let log = if log_target { ", log of the target" } else { "" };
-    format!("{shape}{codes}{head}{log}, V⁰ {}", number(prior_var, 2))
+    let log = if extras.log_target { ", log of the target" } else { "" };
+    let columns = if extras.relevance { " by column" } else { "" };
+    format!("{shape}{codes}{head}{log}, V⁰ {}{columns}", number(prior_var, 2))
 }
 
 /// One line per kind of network: the mean over its networks, within their range.
@@ -134,7 +143,8 @@ pub(super) fn search_section(candidates: &[Candidate]) -> Result<Option<Section>
         groups: judged
             .iter()
             .map(|(c, _)| {
-                words(&c.hidden_layer_sizes, c.bins, c.activation.name(), &c.head, c.prior_var, c.log_target)
+                let extras = Extras { log_target: c.log_target, relevance: c.relevance };
+                words(&c.hidden_layer_sizes, c.bins, c.activation.name(), &c.head, c.prior_var, extras)
             })
             .collect(),
         series: vec![

@@ -112,6 +112,12 @@ impl Codes {
         self.scaling.dim()
     }
 
+    /// The column of each code.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = usize> + '_ {
+        let codes = |edges: &Vec<f64>| if edges.len() > 2 { edges.len() - 1 } else { 0 };
+        self.edges.iter().enumerate().flat_map(move |(i, edges)| std::iter::repeat_n(i, codes(edges)))
+    }
+
     /// Standardised columns and codes, sample after sample.
     pub(crate) fn encode<T: Real>(&self, inputs: Inputs<'_>, columns: &Standardiser) -> Vec<T> {
         let (d, n) = (self.edges.len(), inputs.n_samples());

@@ -226,6 +226,12 @@ impl Ensemble {
         self.input_scaling.dim() + self.codes.get(&bins).map_or(0, Codes::width)
     }
 
+    /// The column that each input of such a network tells of.
+    pub(super) fn columns(&self, bins: usize) -> Vec<usize> {
+        let codes = self.codes.get(&bins).into_iter().flat_map(Codes::columns);
+        (0..self.input_scaling.dim()).chain(codes).collect()
+    }
+
     /// Inputs as a network sees them, sample after sample.
     fn encode<T: Real>(&self, inputs: Inputs<'_>, bins: usize) -> Result<Vec<T>> {
         match self.codes.get(&bins) {
@@ -421,6 +427,23 @@ impl<T: Real> Standardised<T> {
     pub(super) fn numbers(&self) -> impl Iterator<Item = f64> + '_ {
         let weights = self.weights.iter().flatten().copied();
         self.inputs.iter().chain(&self.targets).map(|x| x.as_f64()).chain(weights)
+    }
+
+    /// The same with some inputs taken from other samples.
+    pub(super) fn shuffled(&self, inputs: &[usize], order: &[usize]) -> Self {
+        let mut shuffled = self.inputs.clone();
+        let d = self.widths.0;
+        for (j, &from) in order.iter().enumerate() {
+            for &i in inputs {
+                shuffled[j * d + i] = self.inputs[from * d + i];
+            }
+        }
+        Self {
+            inputs: shuffled,
+            targets: self.targets.clone(),
+            weights: self.weights.clone(),
+            widths: self.widths,
+        }
     }
 
     pub(super) fn view(&self) -> Result<Dataset<'_, T>> {

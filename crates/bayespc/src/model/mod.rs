@@ -22,6 +22,7 @@ mod observer;
 mod of_network;
 mod pictures;
 mod predict;
+mod pruning;
 pub mod reference;
 mod refit;
 mod rescale;
@@ -41,6 +42,7 @@ pub use explain::{ColumnImportance, Curve, CurveSettings, Explanation, Loss, Per
 pub use latent::{Completed, LatentCandidate, LatentModel, LatentSettings};
 pub use model::Model;
 pub use observer::{Control, Observer, Progress, Stage};
+pub use pruning::{Pruned, Pruning, UnitPruning};
 pub use reference::Reference;
 pub use selection::{HeldOutScores, SearchSettings};
 pub use settings::{InputScaling, ModelSettings};

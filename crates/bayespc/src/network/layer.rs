@@ -118,7 +118,16 @@ pub struct Expectations<T: Real> {
 impl<T: Real> Layer<T> {
     /// A layer whose posterior is its prior but for the mean.
     pub fn new(prior: &LayerPrior, mean: MatRef<'_, f64>) -> Result<Self> {
-        Self::begun(prior.natural(mean.nrows(), mean.ncols()), prior.inv_scale, mean)
+        Self::with_factors(prior, &[], mean)
+    }
+
+    /// The same with factors on V⁰ of the first activities.
+    pub(super) fn with_factors(prior: &LayerPrior, factors: &[f64], mean: MatRef<'_, f64>) -> Result<Self> {
+        let mut natural = prior.natural(mean.nrows(), mean.ncols());
+        for (i, factor) in factors.iter().enumerate() {
+            natural.pre_pre[(i, i)] /= factor;
+        }
+        Self::begun(natural, prior.inv_scale, mean)
     }
 
     /// The same with a prior around the identity: what the layer learns it adds to what comes from below.
@@ -143,11 +152,12 @@ impl<T: Real> Layer<T> {
     /// A layer of a wide network whose posterior is its prior but for the mean; `hidden`: its noise is a metric.
     pub(crate) fn new_wide(
         prior: &LayerPrior,
+        factors: &[f64],
         mean: MatRef<'_, f64>,
         structure: Structure,
         hidden: bool,
     ) -> Self {
-        Self::of_wide(WideLayer::new(prior, mean, structure, hidden))
+        Self::of_wide(WideLayer::new(prior, factors, mean, structure, hidden))
     }
 
     /// A layer of a wide network.

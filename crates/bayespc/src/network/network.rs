@@ -96,12 +96,22 @@ impl<T: Real> Network<T> {
         let columns = settings.wide_layers;
         let columns = if residual { columns.or_dense("network.residual")? } else { columns };
         let wide = columns.is_wide(d_input, &settings.hidden_layer_sizes);
-        let layer = |prior: &LayerPrior, mean: Mat<f64>, hidden: bool| {
+        let own = &prior.input_factors;
+        if !(own.is_empty() || own.len() == d_input) {
+            let (found, expected) = (own.len(), d_input);
+            return Err(Error::Shape { what: "prior.input_factors", axis: "inputs", found, expected });
+        }
+        let no_hidden = settings.hidden_layer_sizes.is_empty();
+        let layer = |prior: &LayerPrior, mut mean: Mat<f64>, hidden: bool, first: bool| {
+            let factors = if first { &own[..] } else { &[] };
+            for (j, factor) in factors.iter().enumerate() {
+                mean.col_mut(j).iter_mut().for_each(|weight| *weight *= factor.sqrt());
+            }
             if wide {
                 let structure = columns.structure(mean.ncols() - 1);
-                return Ok(Layer::new_wide(prior, mean.as_ref(), structure, hidden));
+                return Ok(Layer::new_wide(prior, factors, mean.as_ref(), structure, hidden));
             }
-            Layer::new(prior, mean.as_ref())
+            Layer::with_factors(prior, factors, mean.as_ref())
         };
         let mut hidden = Vec::with_capacity(settings.hidden_layer_sizes.len());
         let mut d_below = d_input;
@@ -112,7 +122,7 @@ impl<T: Real> Network<T> {
             hidden.push(if settings.is_residual(l) {
                 Layer::residual(&layer_prior, mean(width, d_below, Start::Residual).as_ref())?
             } else {
-                layer(&layer_prior, mean(width, d_below, Start::Random), true)?
+                layer(&layer_prior, mean(width, d_below, Start::Random), true, l == 0)?
             });
             d_below = width;
         }
@@ -120,7 +130,7 @@ impl<T: Real> Network<T> {
         let mut blocks = Vec::with_capacity(specs.len());
         for spec in &specs {
             let start = if spec.random_start { Start::Random } else { Start::Zero };
-            blocks.push(layer(&spec.prior, mean(spec.rows, d_below, start), false)?);
+            blocks.push(layer(&spec.prior, mean(spec.rows, d_below, start), false, no_hidden)?);
         }
         let output = OutputLayer::from_blocks(blocks, specs);
         Ok(Self { settings: settings.clone(), d_input, n_targets, hidden, output, hidden_noise: false })

@@ -103,6 +103,10 @@ pub struct PriorSettings {
     pub var: f64,
     /// V⁰ of the first layer, if it differs.
     pub input_layer_var: Option<f64>,
+    /// Factors on V⁰ of the first layer, one for each of its inputs; empty: all alike. The search sets them by what
+    /// inputs tell of samples held out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub input_factors: Vec<f64>,
     /// V⁰ of the output layer, if it differs.
     pub output_layer_var: Option<f64>,
     /// Ψ⁰ = `scale` · I.
@@ -120,6 +124,7 @@ impl Default for PriorSettings {
         Self {
             var: 10.0,
             input_layer_var: None,
+            input_factors: Vec::new(),
             output_layer_var: None,
             scale: 1000.0,
             extra_dof: 2.0,
@@ -140,6 +145,7 @@ impl PriorSettings {
         };
         positive("prior.var", self.var)?;
         positive("prior.input_layer_var", self.input_layer_var.unwrap_or(1.0))?;
+        self.input_factors.iter().try_for_each(|&factor| positive("prior.input_factors", factor))?;
         positive("prior.output_layer_var", self.output_layer_var.unwrap_or(1.0))?;
         positive("prior.scale", self.scale)?;
         if self.extra_dof.is_finite() && self.extra_dof > 1.0 {

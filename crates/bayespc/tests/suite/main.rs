@@ -26,6 +26,7 @@ mod reference_distributions;
 mod reference_moments;
 mod reference_special;
 mod relaxation;
+mod relevance;
 mod residual;
 mod robustness;
 mod rounds;

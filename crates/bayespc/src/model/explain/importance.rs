@@ -111,7 +111,12 @@ impl Model {
     }
 
     /// Loss of every sample; of the root mean square its square.
-    fn losses(&self, rows: &Mat<f64>, samples: &Samples<'_>, loss: Loss) -> Result<Vec<f64>> {
+    pub(in crate::model) fn losses(
+        &self,
+        rows: &Mat<f64>,
+        samples: &Samples<'_>,
+        loss: Loss,
+    ) -> Result<Vec<f64>> {
         match (samples.targets(), loss) {
             (Targets::Classes { labels, .. }, Loss::LogDensity) => {
                 let probabilities = self.predict_probabilities(rows)?;

@@ -17,7 +17,7 @@
 //! more often, which the mixture then says.
 
 use super::race::{Kind, Race};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::ensemble::predict_member;
 use crate::model::spread::Spread;
 use crate::prediction::Method;
@@ -59,10 +59,7 @@ impl Race<'_, '_> {
             let means = kind
                 .networks
                 .iter()
-                .map(|network| {
-                    let network = network.as_ref().ok_or(Error::NotFitted)?;
-                    Ok(predict_member(network, &samples, Method::Mean)?.mean())
-                })
+                .map(|network| Ok(predict_member(&network.member, &samples, Method::Mean)?.mean()))
                 .collect::<Result<Vec<_>>>()?;
             let variance = spread.apply(&kind.predictions[f].select(&places)?).variance();
             for j in 0..places.len() {

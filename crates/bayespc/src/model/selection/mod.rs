@@ -11,6 +11,7 @@ mod candidates;
 mod chance;
 mod choice;
 mod race;
+mod relevance;
 mod score;
 mod settings;
 mod verdict;

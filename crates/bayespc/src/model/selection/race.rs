@@ -37,8 +37,8 @@ const PART_STREAM: u64 = 100;
 /// A kind of network, and what became of it.
 pub(super) struct Kind {
     pub(super) plan: MemberPlan,
-    /// Of each fold so far, the network that has not seen it; none where it learned from a part only.
-    pub(super) networks: Vec<Option<Member>>,
+    /// Of each fold so far, the network that has not seen it.
+    pub(super) networks: Vec<Trained>,
     /// What it predicts for the samples of the fold; none any more once it is out of the race.
     pub(super) predictions: Vec<Predictive>,
     /// Folds it has been through.
@@ -47,13 +47,20 @@ pub(super) struct Kind {
     failed: bool,
 }
 
-/// A network, unless it learned from a part only, and what it predicts for its fold.
-type Trial = (Option<Member>, Predictive);
+/// A network of the race.
+pub(super) struct Trained {
+    pub(super) member: Member,
+    /// Whether it has learned from all samples that are not in its fold, not from a part of them only.
+    pub(super) whole: bool,
+}
+
+/// A network, and what it predicts for its fold.
+type Trial = (Trained, Predictive);
 
 pub(super) struct Race<'a, 'b> {
     pub(super) settings: ModelSettings,
     pub(super) work: &'a Work<'b>,
-    ensemble: &'a Ensemble,
+    pub(super) ensemble: &'a Ensemble,
     /// Samples to learn from when a fold is held out, and when candidates are compared.
     rest: Vec<Vec<usize>>,
     parts: Vec<Vec<usize>>,
@@ -155,14 +162,19 @@ impl<'a, 'b> Race<'a, 'b> {
         self.advance(&deep, round.min(k), false)?;
         let survivors = self.in_time(&self.best(&deep, search.survivors), 2 * round);
         self.advance(&survivors, (2 * round).min(k), false)?;
-        let order = self.best(&survivors, survivors.len());
-        let tried: Vec<&MemberPlan> = self.kinds.iter().map(|kind| &kind.plan).collect();
-        let more = order.first().map_or_else(Vec::new, |&c| self.around(c, &tried));
+        let mut contenders = survivors.clone();
+        let mut more = Vec::new();
+        if let [best] = self.best(&survivors, 1)[..] {
+            let best = self.relevant(best, (2 * round).min(k), &mut contenders)?;
+            let tried: Vec<&MemberPlan> = self.kinds.iter().map(|kind| &kind.plan).collect();
+            more = self.around(best, &tried);
+            more.extend(self.with_other_codes(best));
+        }
         let fresh: Vec<usize> = (self.kinds.len()..self.kinds.len() + more.len()).collect();
         self.add(more);
         let fresh = self.in_time(&fresh, k + 2 * round);
         self.advance(&fresh, (2 * round).min(k), false)?;
-        let contenders: Vec<usize> = survivors.iter().chain(&fresh).copied().collect();
+        contenders.extend(&fresh);
         let mut finalists = self.in_time(&self.complements(&contenders, last), k);
         self.forget_all_but(&[&finalists[..], &linear[..]].concat());
         self.work.enter(Stage::Training)?;
@@ -194,6 +206,13 @@ impl<'a, 'b> Race<'a, 'b> {
         around(&self.kinds[c].plan, tried, self.n, &self.settings, self.curve.as_ref())
     }
 
+    /// Judge a kind by the first folds only, as those are that it is compared with.
+    pub(super) fn judge_by(&mut self, c: usize, folds: usize) {
+        let kind = &mut self.kinds[c];
+        let predictions = &kind.predictions[..folds.min(kind.predictions.len())];
+        kind.judged = HeldOut::of(predictions, &self.held_out, self.settings.temperature != 1.0);
+    }
+
     /// Let go of what the other kinds have learned and said. How they did is kept.
     fn forget_all_but(&mut self, kinds: &[usize]) {
         for (_, kind) in self.kinds.iter_mut().enumerate().filter(|(c, _)| !kinds.contains(c)) {
@@ -220,8 +239,7 @@ impl<'a, 'b> Race<'a, 'b> {
     /// After an interruption: go on with those folds that all finalists have been through, if these are enough to
     /// judge by.
     fn keep_what_is_there(&mut self, finalists: &mut Vec<usize>) -> Result<()> {
-        let through =
-            |&c: &usize| self.kinds[c].networks.iter().take_while(|network| network.is_some()).count();
+        let through = |&c: &usize| self.kinds[c].networks.iter().take_while(|trained| trained.whole).count();
         if !self.work.is_stopped() {
             // The time was up: whoever has not been through two folds came too late.
             finalists.retain(|c| through(c) >= 2);
@@ -255,7 +273,7 @@ impl<'a, 'b> Race<'a, 'b> {
         self.work.plan(total + each * later as u64);
     }
 
-    fn add(&mut self, plans: Vec<MemberPlan>) {
+    pub(super) fn add(&mut self, plans: Vec<MemberPlan>) {
         self.kinds.extend(plans.into_iter().map(|plan| Kind {
             plan,
             networks: Vec::new(),
@@ -268,12 +286,12 @@ impl<'a, 'b> Race<'a, 'b> {
 
     /// Train and judge these kinds on the first `folds` folds, as far as they are not yet. In the end (`whole`) every
     /// network has learned from all samples that are not in its fold. What is stopped has failed.
-    fn advance(&mut self, kinds: &[usize], folds: usize, whole: bool) -> Result<()> {
+    pub(super) fn advance(&mut self, kinds: &[usize], folds: usize, whole: bool) -> Result<()> {
         let mut trials: Vec<(usize, usize)> = Vec::new();
         for &c in kinds {
             for f in 0..folds {
                 let kind = &self.kinds[c];
-                let done = kind.networks.get(f).is_some_and(|network| network.is_some() || !whole);
+                let done = kind.networks.get(f).is_some_and(|trained| trained.whole || !whole);
                 if !done && !kind.failed {
                     trials.push((c, f));
                 }
@@ -362,7 +380,7 @@ impl<'a, 'b> Race<'a, 'b> {
         let member = member.ok_or(Error::Interrupted)?;
         let fold = self.seen_by::<T>(&plan, &self.folds[f])?;
         let predictive = predict_member(&member, &fold, self.settings.method)?;
-        Ok(((rows.len() == self.rest[f].len()).then_some(member), predictive))
+        Ok((Trained { member, whole: rows.len() == self.rest[f].len() }, predictive))
     }
 
     /// Samples as a network of this plan sees them. Codes are made where they are needed: those of all samples at once
@@ -372,7 +390,7 @@ impl<'a, 'b> Race<'a, 'b> {
     }
 
     /// The best of these kinds, at most so many, the best one first.
-    fn best(&self, kinds: &[usize], most: usize) -> Vec<usize> {
+    pub(super) fn best(&self, kinds: &[usize], most: usize) -> Vec<usize> {
         let alone = |&c: &usize| Some((c, score(&[self.kinds[c].judged.as_ref()?])));
         let mut order: Vec<(usize, f64)> = kinds.iter().filter_map(alone).collect();
         order.sort_by(|a, b| b.1.total_cmp(&a.1));

@@ -10,6 +10,7 @@ use crate::real::Precision;
 /// What the search tries. An empty list keeps what the other settings say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is tried or not, whatever the others are")]
 pub struct SearchSettings {
     /// Whether anything is chosen from the data.
     pub enabled: bool,
@@ -27,6 +28,8 @@ pub struct SearchSettings {
     pub noise: bool,
     /// Let networks learn the logarithm of a target that is never negative and spans a large factor, tried of the best one.
     pub log_target: bool,
+    /// Give inputs prior variances by what their columns tell of samples held out, tried of the best candidate.
+    pub relevance: bool,
     /// Factors on the widths of the hidden layers, tried of the best candidate.
     pub widths: Vec<f64>,
     /// Samples from which on they are tried.
@@ -66,6 +69,7 @@ impl Default for SearchSettings {
             activations: vec![Activation::Relu, Activation::Silu],
             noise: true,
             log_target: true,
+            relevance: true,
             widths: vec![2.0],
             widths_from: 500,
             folds: 5,

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::choice::Choice;
-use super::race::{Kind, Race};
+use super::race::{Kind, Race, Trained};
 use super::score::{HeldOut, HeldOutScores, pick, temperature, weighted_mean};
 use crate::data::{OwnedSamples, Targets};
 use crate::error::{Error, Result};
@@ -38,6 +38,9 @@ pub struct Candidate {
     /// Whether it learns the logarithm of the target.
     #[serde(default)]
     pub log_target: bool,
+    /// Whether its inputs have prior variances by what they tell of samples held out.
+    #[serde(default)]
+    pub relevance: bool,
     /// Mean log density of the held-out samples by this candidate alone; none if it could not be trained.
     pub density: Option<f64>,
     /// Folds it was judged by.
@@ -75,7 +78,8 @@ impl Race<'_, '_> {
                 plans.extend(std::iter::repeat_n(plan, weight));
                 continue;
             }
-            for mut member in self.kinds[c].networks.drain(..).flatten() {
+            for Trained { mut member, .. } in self.kinds[c].networks.drain(..).filter(|trained| trained.whole)
+            {
                 (member.temperature, member.weight) = (temperature, weight as f64);
                 members.push(member);
             }
@@ -213,8 +217,9 @@ impl Race<'_, '_> {
                 own.add_codes(&rest.view(), std::slice::from_ref(plan));
                 let seed =
                     member_seed(self.settings.training.seed, (1 + self.kinds.len()) * self.folds.len() + f);
+                let plan = plan.for_inputs(&own.columns(plan.bins));
                 let rest = own.standardise::<T>(&rest.view(), plan.bins)?;
-                let member = train_member(plan, None, &rest, &self.settings, seed, self.work)?;
+                let member = train_member(&plan, None, &rest, &self.settings, seed, self.work)?;
                 let slice = own.standardise(&slice.view(), plan.bins)?;
                 Ok((predict_member(&member.ok_or(Error::Interrupted)?, &slice, self.settings.method)?, slice))
             })
@@ -242,6 +247,7 @@ impl Race<'_, '_> {
             activation: network.activation,
             head: network.head.clone(),
             log_target: kind.plan.curve.is_some(),
+            relevance: !network.prior.input_factors.is_empty(),
             density: judged.map(|judged| judged.density() - self.held_out.log_unit()),
             folds: kind.folds,
             members: match (in_use, refit) {

@@ -74,10 +74,18 @@ pub(crate) struct WideParts {
 }
 
 impl<T: Real> WideLayer<T> {
-    /// A layer whose posterior is its prior but for the mean; `hidden`: its noise is a metric.
-    pub fn new(prior: &LayerPrior, mean: MatRef<'_, f64>, structure: Structure, hidden: bool) -> Self {
+    /// A layer whose posterior is its prior but for the mean, with factors on V⁰ of the first activities; `hidden`: its
+    /// noise is a metric.
+    pub fn new(
+        prior: &LayerPrior,
+        factors: &[f64],
+        mean: MatRef<'_, f64>,
+        structure: Structure,
+        hidden: bool,
+    ) -> Self {
         let (d_post, d_pre) = (mean.nrows(), mean.ncols());
         let mut precision = vec![1.0 / prior.var; d_pre];
+        precision.iter_mut().zip(factors).for_each(|(precision, factor)| *precision /= factor);
         precision[d_pre - 1] = 1.0 / prior.bias_var.unwrap_or(prior.var);
         let count = prior.extra_dof + d_pre as f64 - 1.0;
         let dof = d_post as f64 + prior.extra_dof;
