@@ -95,7 +95,7 @@ def test_a_mapping_changes_the_search():
     assert settings == preset("default")["search"] | {"folds": 3, "prior_vars": [1.0, 2.0]}
 
 
-def regression(n=60):
+def regression(n=30):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 2)) * [1.0, 1e3] + [0.0, 1e4]
     return X, np.sin(X[:, 0]) + X[:, 1] / 1e3 + 0.1 * rng.normal(size=n)

@@ -29,6 +29,7 @@ mod merge;
 pub mod output;
 mod predict;
 pub mod progress;
+mod prune;
 mod reproduce;
 mod rows;
 mod scores;
@@ -80,6 +81,8 @@ enum Command {
     Stats(stats::StatsArgs),
     /// Move a model on by the statistics of all parts
     Merge(merge::MergeArgs),
+    /// Take out columns and hidden units that a model can do without
+    Prune(prune::PruneArgs),
     /// Show what is in a model file
     Inspect(inspect::InspectArgs),
     /// Answer requests over HTTP, with a page to explore models
@@ -111,6 +114,7 @@ pub fn main() -> ExitCode {
         Command::Begin(args) => begin::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::Merge(args) => merge::run(&args),
+        Command::Prune(args) => prune::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(&args),

@@ -22,6 +22,7 @@ mod latent;
 mod old_models;
 mod output;
 mod own_files;
+mod prune;
 mod rounds;
 #[cfg(feature = "serve")]
 mod serve;

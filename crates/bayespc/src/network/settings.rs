@@ -105,7 +105,6 @@ pub struct PriorSettings {
     pub input_layer_var: Option<f64>,
     /// Factors on V⁰ of the first layer, one for each of its inputs; empty: all alike. The search sets them by what
     /// inputs tell of samples held out.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub input_factors: Vec<f64>,
     /// V⁰ of the output layer, if it differs.
     pub output_layer_var: Option<f64>,

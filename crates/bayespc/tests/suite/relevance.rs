@@ -3,6 +3,7 @@
 use crate::common::{assert_close, normal, rng};
 use bayespc::Samples;
 use bayespc::data::Dataset;
+use bayespc::inference::FeedbackSettings;
 use bayespc::learners::{Bpc, Rule};
 use bayespc::model::{Model, ModelSettings};
 use bayespc::network::{Network, NetworkSettings};
@@ -37,8 +38,7 @@ fn factors_on_the_variances_are_roots_of_them_on_the_inputs() {
     let x = normal(3, 100, &mut rng);
     let y = Mat::from_fn(1, 100, |_, j| (2.0 * x[(0, j)]).sin() + 0.3 * x[(1, j)]);
     let scaled = Mat::from_fn(3, 100, |i, j| FACTORS[i].sqrt() * x[(i, j)]);
-    let mut whitened = bayespc::inference::FeedbackSettings::default();
-    whitened.whiten_input = true;
+    let whitened = FeedbackSettings { whiten_input: true, ..FeedbackSettings::default() };
     for rule in [Rule::default(), Rule::Feedback(whitened)] {
         for hidden in [&[6, 5][..], &[]] {
             let (mean, variance) = learned(&network(hidden, &FACTORS), &rule, &x, &y);
