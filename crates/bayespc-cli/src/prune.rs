@@ -7,6 +7,7 @@ use bayespc_data::ReadOptions;
 use clap::Args;
 use serde_json::json;
 
+use crate::failure::usage;
 use crate::input::{self, Part};
 use crate::output::{Files, note, print, print_json};
 use crate::predict::{encoding_of, read_model};
@@ -56,6 +57,9 @@ pub struct PruneArgs {
 /// Run the command.
 pub fn run(args: &PruneArgs) -> Result<()> {
     threads::set(args.threads)?;
+    if !(args.tolerance >= 0.0 && args.tolerance.is_finite()) {
+        return Err(usage(format!("--tolerance {}: it is zero or more", args.tolerance)));
+    }
     let mut files = Files::default();
     files.reads("the model", &args.model);
     input::note_files(&mut files, &args.data, args.folder.as_deref());

@@ -32,7 +32,7 @@ fn wrong_questions_are_answered() {
     sandbox.write("spots.csv", spots(60));
     sandbox.ok(&format!("fit spots.csv --target colour --out m.safetensors {QUICK}"));
     sandbox.fails("prune m.safetensors spots.csv --tolerance=-1 --out x.safetensors", 2, &["tolerance"]);
-    sandbox.write("bare.csv", "x,y\n1,2\n");
+    sandbox.write("bare.csv", "a,b\n1,2\n");
     sandbox.fails("prune m.safetensors bare.csv --out x.safetensors", 1, &["bare.csv", "colour"]);
     let both = "prune m.safetensors spots.csv --keep-columns --keep-units --out x.safetensors";
     sandbox.fails(both, 2, &["cannot be used with"]);

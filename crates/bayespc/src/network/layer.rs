@@ -200,12 +200,15 @@ impl<T: Real> Layer<T> {
         Ok(self.d_pre() as f64 - inner(col_cov.as_ref(), self.prior().pre_pre.as_ref()))
     }
 
-    /// V⁰ of the first activity.
+    /// V⁰ of the activities, a mean where it differs from one to another; that of the bias is left out.
     pub fn prior_var(&self) -> f64 {
-        match &self.posterior {
-            Posterior::Wide(wide) => 1.0 / wide.columns().prior()[0],
-            _ => 1.0 / self.prior().pre_pre[(0, 0)],
-        }
+        let d = (self.d_pre() - 1).max(1);
+        let var = |i: usize| match &self.posterior {
+            Posterior::Wide(wide) => 1.0 / wide.columns().prior()[i],
+            _ => 1.0 / self.prior().pre_pre[(i, i)],
+        };
+        let first = var(0);
+        if (1..d).all(|i| var(i) == first) { first } else { (0..d).map(var).sum::<f64>() / d as f64 }
     }
 
     /// Σ⁻¹ ~ Wishart(Ψ, ν).

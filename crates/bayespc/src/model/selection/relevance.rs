@@ -25,6 +25,7 @@ use crate::data::Targets;
 use crate::error::Result;
 use crate::metrics;
 use crate::model::ensemble::{Member, MemberPlan, Standardised, predict_member};
+use crate::model::settings::InputScaling;
 use crate::prediction::Method;
 use crate::real::{Precision, Real};
 
@@ -60,7 +61,11 @@ impl Race<'_, '_> {
         folds: usize,
         contenders: &mut Vec<usize>,
     ) -> Result<usize> {
-        if !self.settings.search.relevance || !(2..=MANY).contains(&self.samples.n_features()) {
+        let search = &self.settings.search;
+        // Priors set by hand stay, and pixels are what they are by their place.
+        let pixels = self.settings.input_scaling == InputScaling::Whole;
+        let asked = search.relevance && !search.prior_vars.is_empty() && !pixels;
+        if !asked || !(2..=MANY).contains(&self.samples.n_features()) {
             return Ok(best);
         }
         for _ in 0..ROUNDS {
