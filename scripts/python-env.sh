@@ -3,6 +3,7 @@
 #
 #   scripts/python-env.sh            build the wheel in release mode and install it
 #   scripts/python-env.sh --dev      build with the quicker dev profile
+#   scripts/python-env.sh --tools    install the tools only
 #   scripts/python-env.sh --dist     build as it is given to others, with link-time optimisation
 #
 # Safe to run again: tools are installed when their list has changed, and the wheel is reinstalled when
@@ -23,6 +24,7 @@ if [ "$(cat .venv/tools 2>/dev/null || true)" != "$tools" ]; then
     .venv/bin/python -m pip install --quiet --disable-pip-version-check $tools
     printf '%s\n' "$tools" >.venv/tools
 fi
+[ "${1:-}" != --tools ] || exit 0
 
 wheels=target/wheels/dev-env
 rm -rf "$wheels"

@@ -31,11 +31,11 @@ def test_a_pruned_regressor_does_not_look_at_what_is_silent() -> None:
     X, y = frame.drop(columns="rent"), frame["rent"]
     model = quick_regressor(random_state=0).fit(X[:160], y[:160])
     before = model.predict(X[160:])
-    found = bayespc.prune(model, X[160:], y[160:], tolerance=0.05)
+    found = bayespc.prune(model, X[160:], y[160:], tolerance=0.2)
     assert found.silenced and {"size", "city"}.isdisjoint(found.silenced)
     assert [name for name, _, _ in found.path[: len(found.silenced)]] == found.silenced
     last = found.path[len(found.silenced) - 1][2]
-    assert last is not None and last >= found.log_density - 0.05
+    assert last is not None and last >= found.log_density - 0.2
     other = X[160:].assign(**dict.fromkeys(found.silenced, 0.5))
     np.testing.assert_allclose(found.model.predict(other), found.model.predict(X[160:]), rtol=1e-6)
     # The one that was given stays as it was.
