@@ -32,10 +32,8 @@ lint:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet --exclude bayespc-python
 	@if command -v cargo-deny >/dev/null; then cargo deny --log-level error check bans licenses sources; else echo "licences and sources of dependencies not checked: cargo install cargo-deny"; fi
 
-# Examples are looked through by `lint`; what Python's tests run of them is all that is built.
 rust:
-	cargo test --workspace --quiet --lib --bins --tests --example fit_csv
-	cargo test --workspace --quiet --doc
+	cargo test --workspace --quiet
 
 python: ## the package in .venv, its tests, types and examples
 	sh scripts/python-env.sh --dev
