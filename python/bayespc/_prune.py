@@ -124,8 +124,7 @@ def prune_units(
 ) -> UnitPruning:
     """Take out hidden units as long as held-out rows are predicted as well.
 
-    Those go first that cost least by the posterior. The model is then smaller and faster; nothing is trained
-    again.
+    Those go first that cost least by the posterior. The model is then smaller; nothing is trained again.
 
     Parameters
     ----------

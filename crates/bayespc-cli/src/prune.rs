@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::failure::usage;
 use crate::input::{self, Part};
 use crate::output::{Files, note, print, print_json};
-use crate::predict::{encoding_of, read_model};
+use crate::predict::{Warnings, encoding_of, read_model};
 use crate::threads;
 
 /// Take out columns and hidden units that a model can do without.
@@ -68,10 +68,11 @@ pub fn run(args: &PruneArgs) -> Result<()> {
     let encoding = encoding_of(&model, &args.model)?;
     let reading = ReadOptions { sheet: args.sheet.clone(), ..ReadOptions::default() };
     let source = input::load(&args.data, args.folder.as_deref(), &reading)?;
-    let part = Part {
-        features: encoding.transform(&source.table)?.features,
-        targets: encoding.targets(&source.table)?,
-    };
+    let encoded = encoding.transform(&source.table)?;
+    let part = Part { features: encoded.features, targets: encoding.targets(&source.table)? };
+    let mut warnings = Warnings::default();
+    warnings.add(encoded.warnings);
+    warnings.tell();
     let samples = part.samples(encoding.classes())?;
 
     let names: Vec<&str> = encoding.features.iter().map(|feature| feature.name.as_str()).collect();

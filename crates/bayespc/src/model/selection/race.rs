@@ -41,7 +41,7 @@ pub(super) struct Kind {
     pub(super) networks: Vec<Trained>,
     /// What it predicts for the samples of the fold; none any more once it is out of the race.
     pub(super) predictions: Vec<Predictive>,
-    /// Folds it has been through.
+    /// Folds it is judged by.
     pub(super) folds: usize,
     pub(super) judged: Option<HeldOut>,
     failed: bool,
@@ -211,6 +211,7 @@ impl<'a, 'b> Race<'a, 'b> {
         let kind = &mut self.kinds[c];
         let predictions = &kind.predictions[..folds.min(kind.predictions.len())];
         kind.judged = HeldOut::of(predictions, &self.held_out, self.settings.temperature != 1.0);
+        kind.folds = predictions.len();
     }
 
     /// Let go of what the other kinds have learned and said. How they did is kept.
@@ -323,7 +324,6 @@ impl<'a, 'b> Race<'a, 'b> {
             } else {
                 kind.networks.push(network);
                 kind.predictions.push(predictive);
-                kind.folds += 1;
             }
         }
         let keep_temperature = self.settings.temperature != 1.0;
@@ -344,7 +344,8 @@ impl<'a, 'b> Race<'a, 'b> {
             self.work.hold_out(best - self.held_out.log_unit());
         }
         for (&c, judged) in kinds.iter().zip(judged) {
-            self.kinds[c].judged = judged;
+            let kind = &mut self.kinds[c];
+            (kind.judged, kind.folds) = (judged, kind.predictions.len());
         }
         Ok(())
     }
