@@ -96,10 +96,14 @@ fn networks(model: &Model) -> String {
         let _ = writeln!(text, "- {}, {shape}, prior variance {prior}", kind_line(&own, alike));
     }
     if let Some(spread) = model.spread() {
+        let leaning = spread.skew.map_or(String::new(), |skew| {
+            let side = if skew.skewness() > 0.0 { "right" } else { "left" };
+            format!(" The noise leans: its long tail is on the {side}.")
+        });
         let _ = writeln!(
             text,
             "\nRows that networks had not learned from have set the size of the uncertainty: noise × {}, doubt × {} near the \
-             data and × {} far from it, Student-t tails with {} degrees of freedom.",
+             data and × {} far from it, Student-t tails with {} degrees of freedom.{leaning}",
             significant(spread.aleatoric, 3),
             significant(spread.epistemic, 3),
             significant(spread.far, 3),

@@ -61,6 +61,7 @@ fn main() -> Result<()> {
                 aleatoric: Covariance::Diagonal(variances),
                 epistemic: Covariance::Zero,
                 dof: dof.map_or(Dof::Normal, Dof::Shared),
+                skew: None,
             })
         };
         let mixture = Predictive::mixture((0..MEMBERS).map(|_| member()).collect::<Result<_>>()?)?;

@@ -29,6 +29,7 @@ pub(super) const SELDOM: usize = 3;
 
 /// How a category becomes inputs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub struct CategoryCoding {
     /// The values with an input of their own, sorted.
     pub values: Vec<String>,
@@ -40,6 +41,33 @@ pub struct CategoryCoding {
     /// Whether an input tells which cells were missing.
     #[serde(default, skip_serializing_if = "is_false")]
     pub missing: bool,
+}
+
+/// A coding as a file has it, of which nothing is known.
+#[derive(Deserialize)]
+struct Written {
+    values: Vec<String>,
+    most_frequent: usize,
+    #[serde(default)]
+    pooled: Vec<String>,
+    #[serde(default)]
+    missing: bool,
+}
+
+impl TryFrom<Written> for CategoryCoding {
+    type Error = String;
+
+    fn try_from(written: Written) -> std::result::Result<Self, String> {
+        let Written { values, most_frequent, pooled, missing } = written;
+        // A column without any known cell has no value, and number 0 is the most frequent of none.
+        if most_frequent >= values.len().max(1) {
+            return Err(format!("most_frequent is {most_frequent} of {} values", values.len()));
+        }
+        if !(values.is_sorted() && pooled.is_sorted()) {
+            return Err("the values of a category are not sorted".to_owned());
+        }
+        Ok(Self { values, most_frequent, pooled, missing })
+    }
 }
 
 /// The values of a column and how often each occurs.
@@ -143,5 +171,24 @@ impl CategoryCoding {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Found by fuzzing: a number of a value that is not there wrote beyond the matrix.
+    #[test]
+    fn a_file_whose_most_frequent_value_is_none_of_its_values_is_refused() {
+        let read = |text: &str| serde_json::from_str::<CategoryCoding>(text);
+        let good = read(r#"{"values":["Aarau","Bern"],"most_frequent":1}"#).unwrap();
+        assert_eq!(good.values.len(), 2);
+        assert!(read(r#"{"values":[],"most_frequent":0,"missing":true}"#).is_ok());
+        let flaw = read(r#"{"values":["Aarau","Bern"],"most_frequent":33}"#).unwrap_err();
+        assert!(flaw.to_string().contains("33 of 2"), "{flaw}");
+        assert!(read(r#"{"values":["Bern","Aarau"],"most_frequent":0}"#).is_err());
+        // What is written is read.
+        assert_eq!(read(&serde_json::to_string(&good).unwrap()).unwrap(), good);
     }
 }

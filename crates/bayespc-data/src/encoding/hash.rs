@@ -13,11 +13,33 @@ use super::sink::Sink;
 use super::{Cells, Missing};
 use crate::Result;
 
+/// Most inputs of one text: no more words are told apart than have ever been counted.
+pub(super) const MOST: usize = 1 << 20;
+
 /// How a text becomes inputs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub struct HashCoding {
     /// Number of inputs, k.
     pub inputs: usize,
+}
+
+/// A coding as a file has it, of which nothing is known.
+#[derive(Deserialize)]
+struct Written {
+    inputs: usize,
+}
+
+impl TryFrom<Written> for HashCoding {
+    type Error = String;
+
+    fn try_from(Written { inputs }: Written) -> std::result::Result<Self, String> {
+        if (1..=MOST).contains(&inputs) {
+            Ok(Self { inputs })
+        } else {
+            Err(format!("a text becomes {inputs} inputs, which must be 1 to {MOST}"))
+        }
+    }
 }
 
 impl HashCoding {
@@ -59,6 +81,13 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_speaks_of_no_input_or_of_too_many_is_refused() {
+        let read = |inputs: usize| serde_json::from_str::<HashCoding>(&format!("{{\"inputs\":{inputs}}}"));
+        assert_eq!(read(32).unwrap(), HashCoding { inputs: 32 });
+        assert!(read(0).is_err() && read(MOST + 1).is_err() && read(usize::MAX).is_err());
+    }
 
     /// From the authors' test vectors (Fowler, Noll, Vo).
     #[test]

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::hash::MOST;
 use crate::table::{Kind, NumberFormat, TimeFormat, Wish};
 
 /// Inputs that the words of a text are hashed into, unless another number is asked for.
@@ -112,7 +113,9 @@ impl FromStr for ColumnChoice {
             ("time", None) => Ok(Self::Time(None)),
             ("ignore", None) => Ok(Self::Ignore),
             ("category", most) => Ok(Self::Category { most }),
-            ("text" | "hash", inputs) => Ok(Self::Text { inputs: inputs.unwrap_or(HASHED) }),
+            ("text" | "hash", inputs) if inputs.is_none_or(|inputs| inputs <= MOST) => {
+                Ok(Self::Text { inputs: inputs.unwrap_or(HASHED) })
+            }
             _ => Err(unknown()),
         }
     }
@@ -206,6 +209,7 @@ mod tests {
             assert_eq!(text.parse::<ColumnChoice>().unwrap().to_string(), text);
         }
         assert_eq!("hash:3".parse(), Ok(ColumnChoice::Text { inputs: 3 }));
+        assert!("text:99999999999".parse::<ColumnChoice>().is_err());
         for text in ["", "numbr", "number:3", "category:0", "text:x", "category:", "time now"] {
             let error = text.parse::<ColumnChoice>().unwrap_err().to_string();
             assert!(error.contains("number, category, bool, time, text, ignore"), "{error}");

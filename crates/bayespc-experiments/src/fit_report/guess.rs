@@ -36,6 +36,7 @@ impl Beside {
             aleatoric: Covariance::Diagonal(Mat::from_fn(d, n, |i, _| scale[i] * scale[i])),
             epistemic: Covariance::Zero,
             dof: Dof::Normal,
+            skew: None,
         })?;
         let mut rows = Vec::new();
         let (own, constant) = (each_target(predictive, targets)?, each_target(&guess, targets)?);
@@ -146,6 +147,7 @@ mod tests {
             aleatoric: Covariance::Diagonal(Mat::from_fn(1, 6, |_, _| 1.7 * 1.7)),
             epistemic: Covariance::Zero,
             dof: Dof::Normal,
+            skew: None,
         })
         .unwrap();
         let names = ["y".to_owned()];

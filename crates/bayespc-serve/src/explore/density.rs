@@ -63,6 +63,7 @@ fn noise_alone(predictive: &Predictive, target: usize) -> Result<Option<Predicti
         aleatoric: Covariance::Diagonal(Mat::from_fn(1, 1, |_, _| variance)),
         epistemic: Covariance::Zero,
         dof: predictive.components()[0].dof,
+        skew: predictive.components()[0].skew,
     };
     Ok(Some(Predictive::from_component(component)?))
 }
@@ -88,6 +89,7 @@ mod tests {
             aleatoric: one(aleatoric),
             epistemic: one(epistemic),
             dof: Dof::Normal,
+            skew: None,
         };
         Predictive::from_component(component).unwrap()
     }

@@ -84,6 +84,7 @@ impl Head for Categorical {
             aleatoric: Covariance::Diagonal(Mat::from_fn(d, n, |i, j| 1.0 / (1.0 + ratio(i, j)))),
             epistemic: Covariance::Diagonal(Mat::from_fn(d, n, |i, j| ratio(i, j) / (1.0 + ratio(i, j)))),
             dof: Dof::Normal,
+            skew: None,
         })
     }
 

@@ -68,6 +68,7 @@ impl Head for Gaussian {
             aleatoric: activity.hidden_noise.plus_shared(&activity.noise),
             epistemic: activity.epistemic,
             dof,
+            skew: None,
         })
     }
 }

@@ -140,6 +140,7 @@ impl Head for VarianceNode {
             aleatoric: Covariance::Diagonal(variance),
             epistemic: activity.epistemic.leading(d),
             dof: Dof::Shared(self.tail_dof),
+            skew: None,
         })
     }
 }

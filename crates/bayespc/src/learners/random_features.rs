@@ -226,6 +226,7 @@ impl<T: Real> Learner<T> for RandomFeatures<T> {
             aleatoric: Covariance::Shared(noise),
             epistemic,
             dof: Dof::Shared(self.posterior.dof() - d as f64 + 1.0),
+            skew: None,
         })
     }
 }

@@ -188,6 +188,7 @@ mod tests {
             aleatoric: Covariance::Diagonal(variances),
             epistemic: Covariance::Zero,
             dof: Dof::Normal,
+            skew: None,
         })
         .unwrap()
     }
@@ -239,6 +240,7 @@ mod tests {
             aleatoric: Covariance::Zero,
             epistemic: Covariance::Zero,
             dof: Dof::Normal,
+            skew: None,
         };
         let targets = Mat::from_fn(1, 2, |_, j| j as f64);
         let scores =

@@ -29,6 +29,7 @@ mod rescale;
 pub mod rounds;
 pub mod selection;
 mod settings;
+mod skew;
 mod spread;
 mod stream;
 mod tensors;

@@ -9,6 +9,6 @@ mod predictor;
 
 pub(crate) use linearised::{Follow, Point, Precision, Reading, Readings, disagreement, entropy_of_mean};
 pub use method::{Method, predict};
-pub use predictive::{CLASS_DRAWS, ClassDecomposition, Component, Covariance, Dof, Predictive};
-pub(crate) use predictive::{CodeDraws, CodeMoments, Codes, Logits, filled};
+pub use predictive::{CLASS_DRAWS, ClassDecomposition, Component, Covariance, Dof, Predictive, Skew};
+pub(crate) use predictive::{CodeDraws, CodeMoments, Codes, Logits, Part, filled};
 pub use predictor::Predictor;

@@ -49,6 +49,7 @@ fn component(d: usize, n: usize, dof: usize, rng: &mut ChaCha8Rng) -> Component 
             0 => Dof::Normal,
             _ => Dof::Shared(2.5 + 10.0 * rng.random::<f64>()),
         },
+        skew: None,
     }
 }
 
@@ -385,6 +386,7 @@ fn crps_matches_scipy() {
             aleatoric: Covariance::Shared(Mat::from_fn(1, 1, |_, _| variance)),
             epistemic: Covariance::Zero,
             dof: if dof.is_finite() { Dof::Shared(dof) } else { Dof::Normal },
+            skew: None,
         })
         .unwrap()
     };
@@ -420,6 +422,7 @@ fn quantiles_of_a_mixture_match_scipy() {
             aleatoric: Covariance::Shared(Mat::from_fn(1, 1, |_, _| variance)),
             epistemic: Covariance::Zero,
             dof: if dof.is_finite() { Dof::Shared(dof) } else { Dof::Normal },
+            skew: None,
         })
         .unwrap()
     };
@@ -466,6 +469,7 @@ fn a_point_prediction_has_quantiles_and_scores_but_no_density() {
         aleatoric: Covariance::Zero,
         epistemic: Covariance::Zero,
         dof: Dof::Normal,
+        skew: None,
     })
     .unwrap();
     let targets = Mat::from_fn(2, 1, |_, _| 3.0);
@@ -489,6 +493,7 @@ fn a_mixture_of_points_has_its_points_as_quantiles() {
             aleatoric: Covariance::Zero,
             epistemic: Covariance::Zero,
             dof: Dof::Normal,
+            skew: None,
         })
         .unwrap()
     };
@@ -506,6 +511,7 @@ fn wrong_shapes_and_values_are_typed_errors() {
         aleatoric: Covariance::Shared(Mat::identity(2, 2)),
         epistemic: Covariance::Zero,
         dof: Dof::Normal,
+        skew: None,
     };
     let error = |component| Predictive::from_component(component).unwrap_err();
     let wrong = Component { epistemic: Covariance::Full(Mat::zeros(3, 3)), ..good() };

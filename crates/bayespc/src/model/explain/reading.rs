@@ -171,7 +171,8 @@ pub(super) mod tests {
     #[test]
     fn slopes_of_variances_are_their_derivatives() {
         let point = Point { activity: vec![0.3, -1.2], epistemic: vec![0.4], hidden_noise: vec![0.2] };
-        let spread = Spread { aleatoric: 2.0, epistemic: 0.3, near: 0.7, far: 2.5, floor: 0.05, dof: 3.7 };
+        let spread =
+            Spread { aleatoric: 2.0, epistemic: 0.3, near: 0.7, far: 2.5, floor: 0.05, dof: 3.7, skew: None };
         let heads =
             [HeadSettings::Gaussian(Gaussian {}), HeadSettings::VarianceNode(VarianceNode::default())];
         for head in &heads {

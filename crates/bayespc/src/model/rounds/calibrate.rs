@@ -54,7 +54,11 @@ fn spread(model: &Model, parts: &[(usize, Rows)], predictions: &[Predictive]) ->
         targets.extend(rows.targets.iter().enumerate().map(standardised));
         weights.extend(rows.weights.iter().flat_map(|&weight| std::iter::repeat_n(weight, k)));
     }
-    let spread = Spread::fit(&[(1.0, &moments)], &targets, &weights);
+    let networks = [(1.0, &moments)];
+    let mut spread = Spread::fit(&networks, &targets, &weights);
+    if k == 1 {
+        spread = spread.and_skew(&networks, &targets, &weights);
+    }
     Calibrated { spread: Some(spread), ..Calibrated::default() }
 }
 

@@ -145,7 +145,11 @@ impl Race<'_, '_> {
         let networks: Vec<(f64, &Moments)> =
             judged.iter().map(|(weight, judged)| (*weight, &judged.moments)).collect();
         let (targets, weights) = (self.held_out.targets(self.folds.len()), judged[0].1.target_weights());
+        let d = self.held_out.scaling.dim();
         let mut spread = Spread::fit(&networks, &targets, &weights);
+        if d == 1 {
+            spread = spread.and_skew(&networks, &targets, &weights);
+        }
         // Whoever interrupts the fit now does without.
         let slices: u64 = self.slices.len() as u64 * self.cost(picked[0], 0);
         if slices > 0
@@ -158,7 +162,6 @@ impl Race<'_, '_> {
             return Err(Error::Interrupted);
         }
         calibrated.spread = Some(spread);
-        let d = self.held_out.scaling.dim();
         let summed: f64 = weights.iter().sum::<f64>() / d as f64;
         let densities = spread.log_densities(&networks, &targets);
         let density = densities.iter().zip(&weights).map(|(l, weight)| l * weight).sum::<f64>() / summed;

@@ -201,6 +201,7 @@ mod tests {
             aleatoric: Covariance::Shared(aleatoric),
             epistemic: Covariance::Shared(epistemic),
             dof: Dof::Normal,
+            skew: None,
         }
     }
 

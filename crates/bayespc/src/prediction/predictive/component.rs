@@ -12,6 +12,7 @@
 
 use faer::Mat;
 
+use super::skew::{Part, Skew, WHOLE};
 use crate::base::check::{check_finite, check_shape};
 use crate::error::{Error, Result};
 
@@ -48,6 +49,8 @@ pub struct Component {
     pub epistemic: Covariance,
     /// Degrees of freedom k.
     pub dof: Dof,
+    /// How the noise leans to one side, if it does; of one target only.
+    pub skew: Option<Skew>,
 }
 
 impl Covariance {
@@ -216,7 +219,29 @@ impl Component {
         check_finite("predicted mean", self.mean.as_ref())?;
         self.aleatoric.validate(d, n, "aleatoric covariance")?;
         self.epistemic.validate(d, n, "epistemic covariance")?;
+        if let Some(skew) = &self.skew {
+            if d > 1 {
+                return Err(Error::Conflict { first: "noise that leans", second: "several targets" });
+            }
+            skew.validate()?;
+        }
         self.dof.validate()
+    }
+
+    /// The parts of the noise: two if it leans.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = Part> + use<> {
+        let (leaning, whole) = (self.skew.map(|skew| skew.parts()), self.skew.is_none().then_some(WHOLE));
+        leaning.into_iter().flatten().chain(whole.into_iter().flatten())
+    }
+
+    /// Mean and variance of one target of one sample in a part of the noise.
+    #[inline]
+    pub(crate) fn within(&self, part: &Part, target: usize, sample: usize) -> (f64, f64) {
+        let (mean, noise) = (self.mean[(target, sample)], self.aleatoric.variance(target, sample));
+        if self.skew.is_none() {
+            return (mean, noise + self.epistemic.variance(target, sample));
+        }
+        (mean + part.shift * noise.sqrt(), part.variance * noise + self.epistemic.variance(target, sample))
     }
 
     pub(crate) fn is_diagonal(&self) -> bool {
@@ -245,6 +270,7 @@ impl Component {
             aleatoric: self.aleatoric.scaled(scale),
             epistemic: self.epistemic.scaled(scale),
             dof: self.dof,
+            skew: self.skew,
         }
     }
 
@@ -263,6 +289,7 @@ impl Component {
             aleatoric: carried(&self.aleatoric),
             epistemic: carried(&self.epistemic),
             dof: self.dof,
+            skew: self.skew,
         }
     }
 
@@ -272,6 +299,7 @@ impl Component {
             aleatoric: self.aleatoric.select(samples),
             epistemic: self.epistemic.select(samples),
             dof: self.dof,
+            skew: self.skew,
         }
     }
 }

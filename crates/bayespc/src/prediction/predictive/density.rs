@@ -18,6 +18,7 @@ use super::marginal::{Marginals, mixture_cdf_and_density};
 use super::mixture::Predictive;
 use super::quantiles::tail_quantile;
 use super::recalibrated::Recalibrated;
+use super::skew::Part;
 use crate::base::linalg::Cholesky;
 use crate::distributions::student_t::{log_kernel, log_normaliser};
 use crate::error::{Error, Result};
@@ -96,7 +97,7 @@ impl Predictive {
     }
 
     fn own_log_density(&self, targets: MatRef<'_, f64>) -> Result<Vec<f64>> {
-        let (d, n_components) = (self.n_targets(), self.components().len());
+        let (d, n_parts) = (self.n_targets(), self.n_parts());
         let prepared = self.components().iter().map(prepare).collect::<Result<Vec<_>>>()?;
         let chunks = over_chunks(self.n_samples(), |samples| {
             let mut scratch = Scratch {
@@ -104,23 +105,26 @@ impl Predictive {
                 covariance: Mat::zeros(d, d),
                 factor: None,
             };
-            let mut terms = vec![0.0; samples.len() * n_components];
-            for (c, (component, (root, constant))) in self.components().iter().zip(&prepared).enumerate() {
-                let log_weight = self.log_weights()[c];
+            let mut terms = vec![0.0; samples.len() * n_parts];
+            let each = self.components().iter().zip(&prepared).zip(self.log_weights());
+            let each = each.flat_map(|((component, prepared), log_weight)| {
+                component.parts().map(move |part| (component, part, prepared, log_weight + part.weight.ln()))
+            });
+            for (c, (component, part, (root, constant), log_weight)) in each.enumerate() {
                 component_terms(
-                    component,
+                    (component, &part),
                     root,
                     targets,
                     samples.clone(),
                     &mut scratch,
                     |i, log_det, distance| {
                         let dof = component.dof.value();
-                        terms[i * n_components + c] =
+                        terms[i * n_parts + c] =
                             log_weight + constant - 0.5 * log_det + log_kernel(d, dof, distance, dof - 2.0);
                     },
                 )?;
             }
-            Ok(terms.chunks_exact(n_components).map(log_sum_exp).collect::<Vec<_>>())
+            Ok(terms.chunks_exact(n_parts).map(log_sum_exp).collect::<Vec<_>>())
         });
         Ok(chunks.into_iter().collect::<Result<Vec<_>>>()?.concat())
     }
@@ -149,9 +153,10 @@ fn prepare(component: &Component) -> Result<(Root, f64)> {
     Ok((root, log_constant(d, component.dof.value())))
 }
 
-/// Hand (index in the chunk, log|C|, squared distance of the target) of each sample to `term`.
+/// Hand (index in the chunk, log|C|, squared distance of the target) of each sample in a part of the noise to `term`.
+/// Noise of several targets has one part.
 fn component_terms(
-    component: &Component,
+    (component, part): (&Component, &Part),
     root: &Root,
     targets: MatRef<'_, f64>,
     samples: Range<usize>,
@@ -163,11 +168,11 @@ fn component_terms(
         for (i, sample) in samples.enumerate() {
             let (mut log_det, mut distance) = (0.0, 0.0);
             for target in 0..d {
-                let variance = component.variance(target, sample);
+                let (mean, variance) = component.within(part, target, sample);
                 if variance <= 0.0 {
                     return Err(Error::NotPositiveDefinite { what: WHAT, pivot: target });
                 }
-                let residual = targets[(target, sample)] - component.mean[(target, sample)];
+                let residual = targets[(target, sample)] - mean;
                 log_det += variance.ln();
                 distance += residual * residual / variance;
             }

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! A draw takes one component for all samples, because a component is one network: the draw is then a
-//! noisy copy of one function and not a patchwork of several.
+//! noisy copy of one function and not a patchwork of several. Which part of a leaning noise a sample has is chance, each
+//! sample's own.
 
 use faer::Mat;
 use rand::{Rng, RngExt};
@@ -13,6 +14,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::component::Component;
 use super::mixture::Predictive;
+use super::skew::Part;
 use crate::distributions::student_t::chi_squared;
 
 impl Predictive {
@@ -58,8 +60,14 @@ fn draw(component: &Component, rng: &mut dyn Rng) -> Mat<f64> {
     let mut root = Mat::zeros(d, d);
     let mut normal = vec![0.0; d];
     let mut values = component.mean.clone();
+    let parts: Vec<Part> = component.parts().collect();
     for sample in 0..component.n_samples() {
-        if sample == 0 || !component.is_shared() {
+        if let [first, second] = parts[..] {
+            let part = if rng.random::<f64>() < first.weight { first } else { second };
+            let (mean, variance) = component.within(&part, 0, sample);
+            values[(0, sample)] = mean;
+            root[(0, 0)] = variance.sqrt();
+        } else if sample == 0 || !component.is_shared() {
             component.covariance_into(sample, &mut root);
             semidefinite_root(&mut root);
         }

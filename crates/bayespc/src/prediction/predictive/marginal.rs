@@ -1,4 +1,4 @@
-//! Distribution of one target of one sample under one component: a shifted and scaled Student-t.
+//! Distribution of one target of one sample under one component, or a part of its noise: a shifted and scaled Student-t.
 //!
 //! ```text
 //! y = location + scale · t_k ,   scale² = Var (k−2)/k
@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use super::component::Component;
 use super::mixture::Predictive;
+use super::skew::Part;
 use crate::special::{StudentTTable, tail_and_density};
 
 /// Standard Student-t of a component.
@@ -127,16 +128,25 @@ impl<'a> Marginals<'a> {
     pub(crate) fn fill<'b>(&'b self, target: usize, sample: usize, into: &mut Vec<Marginal<'b>>) {
         into.clear();
         let components = self.predictive.components().iter();
-        into.extend(components.zip(&self.weights).zip(&self.shapes).map(|((component, &weight), shape)| {
-            let (location, scale) = location_and_scale(component, shape.dof(), target, sample);
-            Marginal { weight, location, scale, shape }
-        }));
+        for ((component, &weight), shape) in components.zip(&self.weights).zip(&self.shapes) {
+            into.extend(component.parts().map(|part| {
+                let (location, scale) = location_and_scale(component, &part, shape.dof(), target, sample);
+                Marginal { weight: weight * part.weight, location, scale, shape }
+            }));
+        }
     }
 }
 
-fn location_and_scale(component: &Component, dof: f64, target: usize, sample: usize) -> (f64, f64) {
+fn location_and_scale(
+    component: &Component,
+    part: &Part,
+    dof: f64,
+    target: usize,
+    sample: usize,
+) -> (f64, f64) {
     let shrinkage = if dof.is_finite() { (dof - 2.0) / dof } else { 1.0 };
-    (component.mean[(target, sample)], (component.variance(target, sample) * shrinkage).sqrt())
+    let (mean, variance) = component.within(part, target, sample);
+    (mean, (variance * shrinkage).sqrt())
 }
 
 impl Predictive {
@@ -151,13 +161,15 @@ impl Predictive {
 
     /// The same without recalibration.
     pub(crate) fn own_marginal_cdf(&self, target: usize, sample: usize, y: f64) -> f64 {
-        self.weighted_components()
-            .map(|(weight, component)| {
-                let shape = Shape::Exact(component.dof.value());
-                let (location, scale) = location_and_scale(component, shape.dof(), target, sample);
-                weight * Marginal { weight, location, scale, shape: &shape }.cdf_and_density(y).0
-            })
-            .sum::<f64>()
-            .min(1.0)
+        let mut below = 0.0;
+        for (weight, component) in self.weighted_components() {
+            let shape = Shape::Exact(component.dof.value());
+            for part in component.parts() {
+                let (location, scale) = location_and_scale(component, &part, shape.dof(), target, sample);
+                let weight = weight * part.weight;
+                below += weight * Marginal { weight, location, scale, shape: &shape }.cdf_and_density(y).0;
+            }
+        }
+        below.min(1.0)
     }
 }

@@ -13,6 +13,8 @@
 //! drawn network, no epistemic part, which is then all in the spread of the means. An ensemble is the
 //! mixture of its members, each with the same weight however many components it has.
 //!
+//! The noise of a component may lean to one side (`skew`), which changes no moment of it.
+//!
 //! Conformal scores may recalibrate a predictive: they keep its mean, and every other answer is that of the recalibrated
 //! distribution. Its covariance is D (A + E) D, with D² the diagonal of the variances of standardised residuals.
 
@@ -22,6 +24,7 @@ use faer::{Mat, MatRef};
 
 use super::component::{Component, Covariance, Dof};
 use super::recalibrated::Recalibrated;
+use super::skew::Skew;
 use crate::base::check::{check_finite, check_shape, positive};
 use crate::error::{Error, Result};
 
@@ -94,6 +97,11 @@ impl Predictive {
     /// The mixture's components.
     pub fn components(&self) -> &[Component] {
         &self.components
+    }
+
+    /// Number of Student-t's: a component whose noise leans has two.
+    pub(crate) fn n_parts(&self) -> usize {
+        self.components.iter().map(|component| component.parts().count()).sum()
     }
 
     /// log w of each component.
@@ -224,12 +232,13 @@ impl Predictive {
 
     /// The same with noise and epistemic covariance changed apart: `t_ν(μ, B (α A + γ I) B + D E D)`. `parts` says what
     /// aleatoric and epistemic variance of a target become; the diagonals B and D are the roots of the ratios. Where
-    /// epistemic variance is in the spread of the components' means, they move apart or together by D.
+    /// epistemic variance is in the spread of the components' means, they move apart or together by D. With a `skew` the
+    /// noise leans to one side.
     pub(crate) fn spread(
         &self,
         (alpha, gamma): (f64, f64),
         parts: impl Fn(f64, f64) -> (f64, f64),
-        dof: f64,
+        (dof, skew): (f64, Option<Skew>),
     ) -> Self {
         let d = self.n_targets();
         let floor = Mat::from_fn(d, d, |i, j| if i == j { gamma } else { 0.0 });
@@ -259,6 +268,7 @@ impl Predictive {
                 .scaled_each(&noise_ratio),
             epistemic: component.epistemic.scaled_each(&doubt_ratio),
             dof: Dof::Shared(dof),
+            skew,
         })
     }
 

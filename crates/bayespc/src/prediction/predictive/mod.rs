@@ -13,9 +13,12 @@ mod mixture;
 mod quantiles;
 mod recalibrated;
 mod scores;
+mod skew;
 
 pub(crate) use chunks::filled;
 pub use class_decomposition::{CLASS_DRAWS, ClassDecomposition};
 pub(crate) use codes::{CodeDraws, CodeMoments, Codes, Logits, entropy};
 pub use component::{Component, Covariance, Dof};
 pub use mixture::Predictive;
+pub(crate) use skew::Part;
+pub use skew::Skew;

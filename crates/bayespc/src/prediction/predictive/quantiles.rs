@@ -73,7 +73,7 @@ impl Predictive {
         if let Some(recalibrated) = self.recalibrated() {
             return p.iter().map(|&p| self.shifted(|target| recalibrated[target].quantile(p))).collect();
         }
-        let tabulate_from = if self.components().len() > 1 { TABULATE_FROM } else { usize::MAX };
+        let tabulate_from = if self.n_parts() > 1 { TABULATE_FROM } else { usize::MAX };
         let shared = Marginals::new(self, tabulate_from);
         let levels = self.levels(p);
         let (d, n, n_levels) = (self.n_targets(), self.n_samples(), levels.len());
@@ -104,7 +104,8 @@ impl Predictive {
         p.iter()
             .map(|&p| {
                 let tail = p.min(1.0 - p);
-                let standard = self.components().iter().map(|c| standard(tail, c.dof.value())).collect();
+                let each = self.components().iter().flat_map(|c| c.parts().map(|_| c.dof.value()));
+                let standard = each.map(|dof| standard(tail, dof)).collect();
                 Level { tail, upper: p > 0.5, standard }
             })
             .collect()

@@ -251,6 +251,7 @@ mod tests {
             )),
             epistemic: Covariance::Diagonal(Mat::from_fn(d, n, |_, j| 0.1 * (1 + j % 5) as f64)),
             dof: if m == 1 { Dof::Normal } else { Dof::Shared(5.0 + m as f64) },
+            skew: None,
         };
         Predictive::new((0..n_members).map(member).collect()).unwrap()
     }

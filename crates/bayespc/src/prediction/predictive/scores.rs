@@ -54,7 +54,7 @@ impl Predictive {
                 if std > 0.0 { std * recalibrated[target].crps((y - mean) / std) } else { (y - mean).abs() }
             }));
         }
-        let tabulate_from = if self.components().len() > 1 { TABULATE_FROM } else { usize::MAX };
+        let tabulate_from = if self.n_parts() > 1 { TABULATE_FROM } else { usize::MAX };
         let shared = Marginals::new(self, tabulate_from);
         Ok(filled(d, n, |target, sample, marginals: &mut Vec<Marginal<'_>>| {
             shared.fill(target, sample, marginals);
