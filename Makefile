@@ -29,7 +29,7 @@ check: test
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet --exclude bayespc-python
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet --features bayespc-python/as-tested
 	@if command -v cargo-deny >/dev/null; then cargo deny --log-level error check bans licenses sources; else echo "licences and sources of dependencies not checked: cargo install cargo-deny"; fi
 
 rust:
