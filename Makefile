@@ -19,17 +19,20 @@ demo: ## fit the built-in wine table, print metrics, write a model file and a re
 	@echo "   target/release/bayespc fit FILE.csv --target COLUMN --report $(OUT)/mine.html"
 	@echo "   This build has all but the server: cargo install --path crates/bayespc-cli gives you that too."
 
-# What Python needs comes from the network while Rust compiles; `python` says what is wrong if that fails.
+# What Python needs and the browser come from the network while Rust compiles; `python` and `page` say what is wrong if
+# that fails.
 test: ## everything CI runs
-	@sh scripts/python-env.sh --tools >/dev/null 2>&1 & $(MAKE) --no-print-directory lint rust; status=$$?; wait; exit $$status
+	@(sh scripts/python-env.sh --tools; sh scripts/browser_tests/run.sh --install) >/dev/null 2>&1 & \
+	$(MAKE) --no-print-directory lint rust; status=$$?; wait; exit $$status
 	@$(MAKE) --no-print-directory python page
 
 check: test
 
+# The feature only sees to it that what clippy has checked is not checked again.
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet --exclude bayespc-python
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet --features bayespc-python/as-tested
 	@if command -v cargo-deny >/dev/null; then cargo deny --log-level error check bans licenses sources; else echo "licences and sources of dependencies not checked: cargo install cargo-deny"; fi
 
 rust:

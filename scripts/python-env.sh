@@ -2,7 +2,7 @@
 # Make .venv in the project if it is missing, and install the tools and the package into it.
 #
 #   scripts/python-env.sh            build the wheel in release mode and install it
-#   scripts/python-env.sh --dev      build with the quicker dev profile
+#   scripts/python-env.sh --dev      build with the quicker dev profile, from what `cargo test --workspace` has compiled
 #   scripts/python-env.sh --tools    install the tools only
 #   scripts/python-env.sh --dist     build as it is given to others, with link-time optimisation
 #
@@ -12,7 +12,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 case ${1:-} in
---dev) profile="--profile dev" ;;
+--dev) profile="--profile dev --features as-tested" ;;
 --dist) profile="--profile dist" ;;
 *) profile=--release ;;
 esac
@@ -20,8 +20,9 @@ esac
 tools="maturin>=1.9.4,<2 numpy scikit-learn pandas polars pyarrow matplotlib tqdm ngboost onnx onnxruntime shap dask distributed duckdb nbformat pytest ruff pyright playwright tritonclient[http] openapi-spec-validator"
 [ -x .venv/bin/python ] || "${PYTHON:-python3}" -m venv .venv
 if [ "$(cat .venv/tools 2>/dev/null || true)" != "$tools" ]; then
+    # Most of what comes is never imported: what is gets compiled then.
     # shellcheck disable=SC2086 # a list of words
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check $tools
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile $tools
     printf '%s\n' "$tools" >.venv/tools
 fi
 [ "${1:-}" != --tools ] || exit 0

@@ -3,6 +3,7 @@
 # with apt-get; where it cannot be, the tests are skipped with a word.
 #
 #   scripts/browser_tests/run.sh [options of pytest]
+#   scripts/browser_tests/run.sh --install    only see that there is a browser
 #
 # CHROMIUM names the browser. SCREENSHOTS names a folder for pictures of every test.
 set -eu
@@ -25,4 +26,5 @@ if ! browser=$(find_browser); then
         exit 0
     fi
 fi
+[ "${1:-}" != --install ] || exit 0
 CHROMIUM=$browser exec .venv/bin/python -m pytest -q scripts/browser_tests "$@"
