@@ -14,12 +14,12 @@ use bayespc::network::{Activities, Network as Inner, NetworkSettings};
 use bayespc::prediction::{Method, predict};
 use bayespc::{Error, Result, Task, training};
 use faer::Mat;
-use numpy::{PyArray3, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
-use crate::arrays::{Matrix, Vector, array, columns, raised, refused, rows, stacked, values, vector};
+use crate::arrays::{Matrix, Stack, Vector, array, columns, raised, refused, rows, stacked, values, vector};
 use crate::distributions::MatrixNormalWishart;
 use crate::model::{Model, json, parse};
 use crate::pool::run;
@@ -334,7 +334,7 @@ impl Network {
         y: PyReadonlyArray2<'_, f64>,
         draws: usize,
         settings: &str,
-    ) -> PyResult<(Py<PyArray3<f64>>, Py<PyArray3<f64>>, f64)> {
+    ) -> PyResult<(Stack, Stack, f64)> {
         let (input, target) = (columns(&x)?, columns(&y)?);
         let settings: LangevinSettings = parse("settings", settings)?;
         let drawn = run(py, || draw_missing(self.network(), input, target, draws, &settings))?;
