@@ -6,13 +6,12 @@ A share of all cells is removed at random from digits (8 by 8 pixels) and a swis
 the six benchmark tables, which FOLDER (or BAYESPC_DATA) holds as the command fetches them. Errors are in deviations of
 the column's cells that are left. The log density is that of the removed cells of a row together, given the others, per
 cell; column means have independent normal distributions, and scikit-learn's imputers give none. PPCA is the exact
-maximum-likelihood model, by EM with holes, with as many latents as predict cells best that it has not seen. One row of
-Markdown for each table: mean over seeds, and below it the largest standard error of any column's mean.
+maximum-likelihood model, by EM with holes, with as many latents as predict cells best that it has not seen. Two rows of
+Markdown for each table, errors and densities: mean over seeds ± their standard deviation, and what each seed chose.
 """
 
 import argparse
 import os
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -169,9 +168,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=["digits", "swiss_roll", *TABLES], help="tables")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore", module="sklearn")
-    print("| RMSE / log density | " + " | ".join(METHODS) + " | latents × parts |")
-    print("|---|" + "---|" * (len(METHODS) + 1))
-    largest, seconds = 0.0, 0.0
+    print("| | | " + " | ".join(METHODS) + " | latents × parts |")
+    print("|---|---|" + "---|" * (len(METHODS) + 1))
     for name in arguments.only:
         X = table(name, arguments.data)
         found: dict[str, list[Score]] = {method: [] for method in METHODS}
@@ -182,20 +180,20 @@ def main() -> None:
             scale[scale == 0] = 1
             standard = (X - np.nanmean(left, axis=0)) / scale
             for method, score in METHODS.items():
-                began = time.perf_counter()
                 found[method].append(score(standard, np.where(gone, np.nan, standard), seed))
-                if method == "BPCImputer":
-                    seconds += time.perf_counter() - began
-        cells = []
-        for scores in found.values():
-            numbers = np.array([score[:2] for score in scores])
-            error, density = numbers.mean(axis=0)
-            cells.append(f"{error:.3f} / " + ("–" if np.isnan(density) else f"{density:.2f}"))
-            if arguments.seeds > 1:
-                largest = max(largest, float(np.nanmax(numbers.std(axis=0, ddof=1)) / arguments.seeds**0.5))
-        print(f"| {name} | " + " | ".join(cells) + f" | {found['BPCImputer'][0][2]} |", flush=True)
-    print(f"\n{arguments.seeds} seeds; the largest standard error of a number is {largest:.3f}.")
-    print(f"BPCImputer took {seconds / arguments.seeds:.1f} s for all tables, choosing included.")
+        chosen = ", ".join(score[2] for score in found["BPCImputer"])
+        errors = " | ".join(spread([score[0] for score in scores], "{:.3f}") for scores in found.values())
+        densities = " | ".join(spread([score[1] for score in scores], "{:+.2f}") for scores in found.values())
+        print(f"| {name} | RMSE | {errors} | {chosen} |")
+        print(f"| | log density | {densities} | |", flush=True)
+
+
+def spread(numbers: list[float], form: str) -> str:
+    """Return mean ± standard deviation."""
+    if np.isnan(numbers).any():
+        return "–"
+    mean = form.format(np.mean(numbers)).replace("-", "−")
+    return f"{mean} ± {form.replace('+', '').format(np.std(numbers, ddof=1))}" if len(numbers) > 1 else mean
 
 
 if __name__ == "__main__":

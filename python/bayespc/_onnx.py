@@ -18,6 +18,7 @@ import numpy as np
 
 from ._onnx_columns import encoded, features
 from ._onnx_graph import Graph
+from ._onnx_wide import WideLayer
 from ._validation import Array
 
 LEAKY_SLOPE = 0.01
@@ -36,8 +37,7 @@ def to_onnx(estimator: Any, path: Any = None) -> Any:
 
     An estimator that was fitted to a frame takes its columns as numbers: `onnx_input` makes them from a
     frame, and says what they are. Columns of free text cannot be exported, nor can networks with the
-    activation "gelu", for which onnxruntime has no double precision, nor those that keep parts of their wide
-    layers (``wide_layers``).
+    activation "gelu", for which onnxruntime has no double precision.
 
     Parameters
     ----------
@@ -90,18 +90,20 @@ class _File:
         start, end = entry["data_offsets"]
         return np.frombuffer(self._data[start:end], dtype="<f8").reshape(entry["shape"]).copy()
 
-    def layers(self, member: int, part: str) -> list[_Layer]:
+    def layers(self, member: int, part: str) -> list[_Layer | WideLayer]:
         """Return the posteriors of a member's hidden layers or output blocks."""
-        if f"member.{member}.{part}.0.numbers" in self._index:
-            raise ValueError(
-                "wide_layers other than 'dense' cannot be exported: fit with wide_layers='dense'"
-            )
-        found: list[_Layer] = []
-        while f"member.{member}.{part}.{len(found)}.posterior.count" in self._index:
-            name = f"member.{member}.{part}.{len(found)}.posterior"
-            fields = ("pre_pre", "post_pre", "post_post", "count")
-            found.append(_Layer(*(self.tensor(f"{name}.{field}") for field in fields)))
+        found: list[_Layer | WideLayer] = []
+        while layer := self._layer(f"member.{member}.{part}.{len(found)}."):
+            found.append(layer)
         return found
+
+    def _layer(self, name: str) -> _Layer | WideLayer | None:
+        if f"{name}numbers" in self._index:
+            return WideLayer(lambda part: self.tensor(name + part), lambda part: name + part in self._index)
+        if f"{name}posterior.count" in self._index:
+            fields = ("pre_pre", "post_pre", "post_post", "count")
+            return _Layer(*(self.tensor(f"{name}posterior.{field}") for field in fields))
+        return None
 
 
 class _Layer:
@@ -114,10 +116,17 @@ class _Layer:
         inv_scale = 0.5 * (inv_scale + inv_scale.T)
         self.dof = float(count[0]) + d_post - d_pre + 1.0
         # φᵀVφ = ‖C⁻¹φ‖² for V⁻¹ = CCᵀ.
-        self.inv_col_root: Array = np.linalg.inv(np.linalg.cholesky(pre_pre)).astype(np.float64)
-        self.metric_root = np.linalg.cholesky(inv_scale) / np.sqrt(self.dof)
+        self._inv_col_root: Array = np.linalg.inv(np.linalg.cholesky(pre_pre)).astype(np.float64)
+        self._metric_root = np.linalg.cholesky(inv_scale) / np.sqrt(self.dof)
         self.noise = inv_scale / (self.dof - d_post - 1.0)
-        self.noise_ratio = self.dof / (self.dof - d_post - 1.0)
+
+    def leverage(self, graph: Graph, x: str) -> str:
+        """Return φᵀVφ of every row, (n, 1)."""
+        return graph.total(graph.square(graph.affine(x, self._inv_col_root)), 1, keep=True)
+
+    def white(self, graph: Graph, feedback: str) -> str:
+        """Return rows whose products are those of ⟨Σ⁻¹⟩⁻¹, from feedback (n, K, d)."""
+        return graph.matmul(feedback, self._metric_root)
 
 
 class _Said:
@@ -182,7 +191,7 @@ class _Networks:
         slopes: list[str] = []
         leverages: list[str] = []
         for layer in hidden:
-            leverages.append(self._leverage(layer, x))
+            leverages.append(layer.leverage(graph, x))
             x, slope = _activated(graph, activation, graph.affine(x, layer.mean))
             slopes.append(slope)
         top = np.concatenate([block.mean for block in blocks])
@@ -196,7 +205,7 @@ class _Networks:
             own = np.zeros_like(noise)
             own[rows, rows] = block.noise
             start = rows.stop
-            leverage = graph.axis(self._leverage(block, x), 2)
+            leverage = graph.axis(block.leverage(graph, x), 2)
             part = graph.mul(leverage, own[None, : self.k, : self.k])
             epistemic = graph.add(epistemic, part) if epistemic else part
         hidden_noise: str | None = None
@@ -205,19 +214,16 @@ class _Networks:
         for level in range(len(hidden) - 1, -1, -1):
             layer = hidden[level]
             feedback = graph.mul(rows_above, graph.axis(slopes[level], 1))
-            white = graph.matmul(feedback, layer.metric_root)
+            white = layer.white(graph, feedback)
             reach = graph.matmul(white, graph.op("Transpose", white, perm=[0, 2, 1]))
             epistemic = graph.add(epistemic, graph.mul(graph.axis(leverages[level], 2), reach))
             if member["hidden_noise"]:
-                root = graph.matmul(feedback, layer.metric_root * np.sqrt(layer.noise_ratio))
-                part = graph.matmul(root, graph.op("Transpose", root, perm=[0, 2, 1]))
+                # ⟨Σ⟩ = ⟨Σ⁻¹⟩⁻¹ ν/(ν − d − 1).
+                part = graph.mul(reach, layer.dof / (layer.dof - len(layer.mean) - 1.0))
                 hidden_noise = part if hidden_noise is None else graph.add(hidden_noise, part)
             rows_above = graph.matmul(feedback, layer.mean[:, :-1])
         self.dofs.append(min(block.dof - len(block.mean) + 1.0 for block in blocks))
         return _Said(activity, epistemic, hidden_noise, noise[: self.k, : self.k])
-
-    def _leverage(self, layer: _Layer, x: str) -> str:
-        return self.graph.total(self.graph.square(self.graph.affine(x, layer.inv_col_root)), 1, keep=True)
 
     def moments(self) -> tuple[str, str, str]:
         """Return mean and both variances of the targets, in their own units, each (n, d)."""

@@ -157,6 +157,139 @@ def test_a_linear_network_imputes_the_exact_conditional():
     assert filled.y_var[0, 0] == 0
 
 
+def correlation_time(series):
+    """Return how many draws of a chain are worth one: pairs of lags while they are positive (Geyer)."""
+    centred = series - series.mean()
+    spectrum = np.abs(np.fft.rfft(centred, 2 * len(series))) ** 2
+    covariance = np.fft.irfft(spectrum)[: len(series)]
+    correlation = covariance / covariance[0]
+    pairs = correlation[:-1:2] + correlation[1::2]
+    ends = np.flatnonzero(pairs <= 0)
+    return 2 * pairs[: ends[0] if len(ends) else None].sum() - 1
+
+
+def assert_expected(series, expected, deviation):
+    """A chain's mean is within five standard errors, by the exact deviation of a draw and how they follow."""
+    error = deviation * np.sqrt(correlation_time(series) / len(series))
+    assert abs(series.mean() - expected) < 5 * error, (series.mean(), expected, error)
+
+
+def joint_normal(network):
+    """Return mean and covariance of x, z_1 … z_L of a linear network, weights at their means."""
+    mean, cov = np.zeros(network.widths[0]), np.eye(network.widths[0]) * network.settings["input_var"]
+    for weights, posterior in zip(network.weights, network.posteriors, strict=True):
+        width = weights.shape[1] - 1
+        lift = np.vstack([np.eye(len(mean)), np.zeros((len(weights), len(mean)))])
+        lift[len(mean) :, len(mean) - width :] = weights[:, :-1]
+        noise = np.zeros((len(lift), len(lift)))
+        noise[len(mean) :, len(mean) :] = np.linalg.inv(posterior.expected_precision())
+        mean, cov = lift @ mean, lift @ cov @ lift.T + noise
+        mean[-len(weights) :] += weights[:, -1]
+    return mean, cov
+
+
+@pytest.mark.parametrize("hidden", [(), (3,)])
+def test_draws_of_missing_entries_have_the_exact_conditional_moments(hidden):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 3))
+    Y = X @ rng.normal(size=(3, 2)) + 0.7 * rng.normal(size=(300, 2))
+    network = Network(
+        3, 2, hidden_layer_sizes=hidden, activation="identity", rule="relaxation", random_state=0
+    )
+    for _ in range(5):
+        network.learn(X, Y, n_total=300)
+    x = np.array([[np.nan, 0.3, np.nan], [0.5, np.nan, -1.0], [0.1, 0.2, 0.3]])
+    y = np.array([[1.0, np.nan], [0.2, -0.4], [np.nan, np.nan]])
+    drawn = network.draw_missing(x, y, 4000, n_steps=3, weight_uncertainty=0.0, random_state=0)
+    assert drawn.X.shape == (4000, 3, 3)
+    assert drawn.y.shape == (4000, 3, 2)
+    assert 0.4 < drawn.accepted < 1
+    mean, cov = joint_normal(network)
+    visible = np.r_[:3, len(mean) - 2 : len(mean)]
+    mean, cov = mean[visible], cov[np.ix_(visible, visible)]
+    for row in range(3):
+        values = np.r_[x[row], y[row]]
+        gone = np.isnan(values)
+        draws = np.concatenate([drawn.X[:, row], drawn.y[:, row]], axis=1)
+        np.testing.assert_array_equal(draws[:, ~gone], np.broadcast_to(values[~gone], (4000, (~gone).sum())))
+        gain = np.linalg.solve(cov[np.ix_(~gone, ~gone)], cov[np.ix_(~gone, gone)]).T
+        centred = draws[:, gone] - mean[gone] - gain @ (values[~gone] - mean[~gone])
+        spread = cov[np.ix_(gone, gone)] - gain @ cov[np.ix_(~gone, gone)]
+        for a, own in enumerate(np.diag(spread)):
+            assert_expected(centred[:, a], 0.0, np.sqrt(own))
+            for b in range(a + 1):
+                deviation = np.sqrt(own * spread[b, b] + spread[a, b] ** 2)
+                assert_expected(centred[:, a] * centred[:, b], spread[a, b], deviation)
+
+
+def test_draws_of_a_bent_network_follow_its_density():
+    """One input, one hidden unit, one target: the moments of a missing input by quadrature over both."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 1))
+    Y = np.tanh(2 * X) + 0.2 * rng.normal(size=(400, 1))
+    network = Network(1, 1, hidden_layer_sizes=(1,), activation="tanh", rule="relaxation", random_state=0)
+    for _ in range(20):
+        network.learn(X, Y, n_total=400)
+    (w, b), (v, c) = (weights[0] for weights in network.weights)
+    below, above = (posterior.expected_precision()[0, 0] for posterior in network.posteriors)
+    x, z = np.meshgrid(np.linspace(-8, 8, 801), np.linspace(-12, 12, 1201), indexing="ij")
+    energy = 0.5 * (x**2 + below * (z - w * x - b) ** 2 + above * (1.0 - v * np.tanh(z) - c) ** 2)
+    density = np.exp(energy.min() - energy)
+    density /= density.sum()
+    moments = [(density * x**power).sum() for power in range(5)]
+    drawn = network.draw_missing(
+        [[np.nan]], [[1.0]], 8000, n_steps=3, weight_uncertainty=0.0, random_state=0
+    ).X.ravel()
+    for power in (1, 2):
+        deviation = np.sqrt(moments[2 * power] - moments[power] ** 2)
+        assert_expected(drawn**power, moments[power], deviation)
+
+
+def test_draws_of_missing_entries_follow_their_seed(batch):
+    X, Y = batch
+    X = np.where(np.random.default_rng(0).random(X.shape) < 0.3, np.nan, X)
+    network = Network(3, 2, hidden_layer_sizes=(5,), activation="tanh", random_state=0)
+    first, again, other = (network.draw_missing(X, Y, 3, random_state=seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first.X, again.X)
+    gone = np.isnan(X)
+    assert np.all(first.X[:, gone] != other.X[:, gone])
+    assert np.all(np.isfinite(first.X))
+    np.testing.assert_array_equal(first.y, np.broadcast_to(Y, (3, *Y.shape)))
+    whole = network.draw_missing(first.X[0], Y, 2, random_state=1)
+    np.testing.assert_array_equal(whole.X, np.stack([first.X[0]] * 2))
+
+
+def test_wrong_input_of_drawing_is_refused_by_name(batch):
+    X, Y = batch
+    network = Network(3, 2, hidden_layer_sizes=(5,), random_state=0)
+    for keywords, culprit in (
+        ({"n_draws": 0}, "n_draws must be at least 1; got 0"),
+        ({"n_steps": 0}, "n_steps must be at least 1; got 0"),
+        ({"step_size": 0.0}, "step_size must be greater than 0"),
+        ({"step_size": np.inf}, "step_size must be"),
+        ({"weight_uncertainty": np.nan}, "weight_uncertainty must be between 0 and 1; got nan"),
+        ({"weight_uncertainty": 1.5}, "weight_uncertainty must be between 0 and 1; got 1.5"),
+    ):
+        with pytest.raises(ValueError, match=culprit):
+            network.draw_missing(X, Y, **keywords)
+    with pytest.raises(TypeError, match="n_draws must be an integer"):
+        network.draw_missing(X, Y, 2.5)
+    with pytest.raises(ValueError, match="input has 2 features, expected 3"):
+        network.draw_missing(X[:, :2], Y)
+    with pytest.raises(ValueError, match="target has 1 columns, expected 2"):
+        network.draw_missing(X, Y[:, :1])
+    with pytest.raises(ValueError, match="target has 59 samples, expected 60"):
+        network.draw_missing(X, Y[:-1])
+    X = X.copy()
+    X[4, 1] = np.inf
+    with pytest.raises(ValueError, match=r"input.*row 4.*column 1"):
+        network.draw_missing(X, Y)
+    with pytest.raises(ValueError, match="y must have two dimensions"):
+        network.draw_missing(X, Y[:, 0])
+    with pytest.raises(ValueError, match="head other than gaussian"):
+        Network(3, 2, noise="variance", hidden_layer_sizes=(5,), random_state=0).draw_missing(X, Y)
+
+
 def test_generated_targets_look_like_the_data():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 1))

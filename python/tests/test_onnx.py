@@ -65,6 +65,40 @@ def test_regression(keywords):
     check_regressor(fitted, np.vstack([X[:20], 5 * X[:5]]))
 
 
+@pytest.mark.parametrize(
+    "kept", [{"blocks": 6}, {"blocks": 1}, {"blocks": 24}, {"sketch": 6}, {"sketch": 26}]
+)
+@pytest.mark.parametrize("noise", ["constant", "variance"])
+def test_layers_of_which_parts_are_kept(kept, noise):
+    X, y = rows(d_out=2)
+    fitted = quick_regressor(
+        hidden_layer_sizes=(30, 24), max_iter=10, n_members=1, wide_layers=kept, noise=noise, random_state=0
+    ).fit(X, y)
+    check_regressor(fitted, np.vstack([X[:20], 5 * X[:5]]))
+
+
+@pytest.mark.parametrize("kept", [{"blocks": 6}, {"sketch": 6}])
+@pytest.mark.parametrize("likelihood", ["one_hot", "categorical"])
+def test_classes_by_layers_of_which_parts_are_kept(kept, likelihood):
+    X, y = rows()
+    labels = np.digitize(y, [45, 50, 54])
+    fitted = quick_classifier(
+        hidden_layer_sizes=(24,), max_iter=10, likelihood=likelihood, wide_layers=kept, random_state=0
+    ).fit(X, labels)
+    found = run(fitted, X)["probabilities"]
+    np.testing.assert_allclose(found, fitted.predict_proba(X), rtol=1e-9, atol=1e-12)
+
+
+def test_an_exported_wide_layer_has_no_matrix_of_its_width():
+    X, y = rows(40)
+    fitted = quick_regressor(
+        hidden_layer_sizes=(2000,), max_iter=1, n_members=1, wide_layers={"blocks": 50}, random_state=0
+    ).fit(X, y)
+    sizes = [np.prod(tensor.dims) for tensor in bayespc.to_onnx(fitted).graph.initializer]
+    # A sketch of the 64 directions that blocks share has room for as many again.
+    assert max(sizes) <= 2001 * 128
+
+
 def quick_regressor(**keywords):
     return BPCRegressor(**(presets.fast() | keywords))
 

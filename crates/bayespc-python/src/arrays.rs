@@ -18,6 +18,9 @@ pub type Matrix = Py<PyArray2<f64>>;
 /// An owned one-dimensional array.
 pub type Vector = Py<PyArray1<f64>>;
 
+/// An owned three-dimensional array.
+pub type Stack = Py<PyArray3<f64>>;
+
 /// Inputs as rows of a C-order array, in either precision.
 #[derive(FromPyObject)]
 pub enum InputArray<'py> {
@@ -82,7 +85,7 @@ pub fn array(py: Python<'_>, matrix: MatRef<'_, f64>) -> PyResult<Py<PyArray2<f6
 }
 
 /// Matrices of one shape `d × n` as an array of shape `(len, n, d)`.
-pub fn stacked(py: Python<'_>, matrices: &[Mat<f64>], d: usize, n: usize) -> PyResult<Py<PyArray3<f64>>> {
+pub fn stacked(py: Python<'_>, matrices: &[Mat<f64>], d: usize, n: usize) -> PyResult<Stack> {
     let mut values = Vec::with_capacity(matrices.len() * d * n);
     for matrix in matrices {
         push_columns(&mut values, matrix.as_ref());

@@ -5,7 +5,8 @@
 use bayespc::data::{Dataset, Standardiser};
 use bayespc::distributions::MatrixNormalWishart as InnerPosterior;
 use bayespc::inference::{
-    Clamp, Feedback, FeedbackSettings, Parameters, RelaxationSettings, Relaxer, Stop, generate, impute,
+    Clamp, Feedback, FeedbackSettings, LangevinSettings, Parameters, RelaxationSettings, Relaxer, Stop,
+    draw_missing, generate, impute,
 };
 use bayespc::learners::{Bpc, Learner, Rule, Step};
 use bayespc::model::{Member, Model as InnerModel, ModelSettings};
@@ -18,7 +19,7 @@ use pyo3::prelude::*;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
-use crate::arrays::{Matrix, Vector, array, columns, raised, refused, rows, values, vector};
+use crate::arrays::{Matrix, Stack, Vector, array, columns, raised, refused, rows, stacked, values, vector};
 use crate::distributions::MatrixNormalWishart;
 use crate::model::{Model, json, parse};
 use crate::pool::run;
@@ -321,6 +322,27 @@ impl Network {
             rows(py, imputed.input_variance.as_ref())?,
             rows(py, imputed.target.as_ref())?,
             rows(py, imputed.target_variance.as_ref())?,
+        ))
+    }
+
+    /// Draw NaN entries `draws` times by Langevin steps, with settings as JSON: inputs and targets, `(draws, n, d)`, and
+    /// the share of steps that were accepted.
+    fn draw_missing(
+        &self,
+        py: Python<'_>,
+        x: PyReadonlyArray2<'_, f64>,
+        y: PyReadonlyArray2<'_, f64>,
+        draws: usize,
+        settings: &str,
+    ) -> PyResult<(Stack, Stack, f64)> {
+        let (input, target) = (columns(&x)?, columns(&y)?);
+        let settings: LangevinSettings = parse("settings", settings)?;
+        let drawn = run(py, || draw_missing(self.network(), input, target, draws, &settings))?;
+        let drawn = drawn.map_err(raised)?;
+        Ok((
+            stacked(py, &drawn.input, input.nrows(), input.ncols())?,
+            stacked(py, &drawn.target, target.nrows(), target.ncols())?,
+            drawn.accepted,
         ))
     }
 }
