@@ -10,6 +10,7 @@ calibration changes noise and doubt, the mixture is averaged and brought to the 
 
 from __future__ import annotations
 
+import itertools
 import json
 import struct
 from typing import Any
@@ -166,18 +167,32 @@ class _Networks:
             return scaled
         graph = self.graph
         owners: list[int] = []
-        bounds: list[tuple[float, float, float, float]] = []
+        bounds: list[tuple[float, float]] = []
+        # Codes that go on outside the data, and how fast: the first of a column below, the last above.
+        below: dict[int, float] = {}
+        above: dict[int, float] = {}
+        # Files of 0.1 do not say how fast: as fast as inside.
+        rates = codes.get("ends") or [[1.0, 1.0]] * len(codes["edges"])
         for column, edges in enumerate(codes["edges"]):
             n = len(edges) - 1
-            for b in range(n if n > 1 else 0):
-                owners.append(column)
-                floor, ceiling = -np.inf if b == 0 else 0.0, np.inf if b == n - 1 else 1.0
-                bounds.append((edges[b], edges[b + 1], floor, ceiling))
+            if n < 2:
+                continue
+            below[len(owners)], above[len(owners) + n - 1] = rates[column]
+            owners.extend([column] * n)
+            bounds.extend(itertools.pairwise(edges))
         if not owners:
             return scaled
-        starts, ends, floors, ceilings = np.array(bounds, dtype=np.float64).T
+        starts, ends = np.array(bounds, dtype=np.float64).T
         along = graph.div(graph.sub(graph.columns(columns, owners), starts), ends - starts)
-        code = graph.within(along, floors, ceilings)
+        zeros, ones = np.zeros(len(owners)), np.ones(len(owners))
+        code = graph.within(along, zeros, ones)
+        for places, beyond in [
+            (below, graph.op("Min", along, zeros)),
+            (above, graph.op("Max", graph.sub(along, ones), zeros)),
+        ]:
+            rate = zeros.copy()
+            rate[list(places)] = list(places.values())
+            code = graph.add(code, graph.mul(beyond, rate))
         scaling = codes["scaling"]
         return graph.beside(
             [scaled, graph.div(graph.sub(code, np.array(scaling["offset"])), np.array(scaling["scale"]))]

@@ -5,9 +5,10 @@
 //! ```
 //!
 //! The first code is not clipped below and the last one not above: outside the data a network goes on as a straight line
-//! and grows less sure. A code bends a column for free; what is left to the hidden units is how columns act together.
-//! Every code is standardised like a column. It is a fixed map of the input, so that nothing changes in what a
-//! network learns from it.
+//! and grows less sure. Inside the data such a code is often steep, being a small part of its column. Outside it goes on
+//! no faster than the column does, both in their deviations; else the last bin alone would say how everything goes on. A
+//! code bends a column for free; what is left to the hidden units is how columns act together. Every code is
+//! standardised like a column. It is a fixed map of the input, so that nothing changes in what a network learns from it.
 //!
 //! A bin that is far wider than the others is halved until it is not. Where it has no values in it, as in a gap of the
 //! data, its parts are the same in all samples: what lies between them is left to the prior, so that a network is
@@ -44,6 +45,10 @@ pub struct Codes {
     edges: Vec<Vec<f64>>,
     /// Mean and deviation of every code.
     scaling: Standardiser,
+    /// How fast the first and the last code of every column go on outside the data, as a share of how fast they rise
+    /// inside; none: as fast, as in older files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    ends: Vec<[f64; 2]>,
 }
 
 impl Codes {
@@ -64,7 +69,8 @@ impl Codes {
     pub(crate) fn fit(inputs: Inputs<'_>, weights: Option<&[f64]>, bins: usize) -> Self {
         let d = inputs.n_features();
         let most = Self::bins_each(bins, d, inputs.n_samples());
-        let mut codes = Self { bins, edges: Vec::with_capacity(d), scaling: Standardiser::identity(0) };
+        let mut codes =
+            Self { bins, edges: Vec::with_capacity(d), scaling: Standardiser::identity(0), ends: Vec::new() };
         for column in 0..d {
             let mut values: Vec<(f64, f64)> = (0..inputs.n_samples())
                 .map(|j| (inputs.value(column, j), weights.map_or(1.0, |weights| weights[j])))
@@ -87,12 +93,25 @@ impl Codes {
                 values.iter().map(|&(x, weight)| weight / total * f(x)).sum()
             };
             for b in 1..edges.len() {
-                let offset = mean(&|x| code(&edges, b, x));
-                let variance = mean(&|x| (code(&edges, b, x) - offset).powi(2));
+                let offset = mean(&|x| code(&edges, b, x, [1.0; 2]));
+                let variance = mean(&|x| (code(&edges, b, x, [1.0; 2]) - offset).powi(2));
                 self.scaling.offset.push(offset);
                 let whole = if variance > 0.0 { variance } else { 1.0 };
                 self.scaling.scale.push((parts[b - 1] as f64 * whole).sqrt());
             }
+            // Its own deviation over that of its column, both in widths of the bin.
+            let rate = |b: usize, scale: f64| {
+                let half = 0.5 * edges[b] - 0.5 * edges[b - 1];
+                let along = |x: f64| (0.5 * x - 0.5 * edges[b - 1]) / half;
+                let centre = mean(&along);
+                let deviation = mean(&|x| (along(x) - centre).powi(2)).sqrt();
+                (scale / deviation).min(1.0)
+            };
+            let last = edges.len() - 1;
+            let scales = &self.scaling.scale[self.scaling.scale.len() - last..];
+            self.ends.push([rate(1, scales[0]), rate(last, scales[last - 1])]);
+        } else {
+            self.ends.push([1.0; 2]);
         }
         self.edges.push(edges);
     }
@@ -127,9 +146,10 @@ impl Codes {
             packed.extend((0..d).map(|i| T::lit((value(i) - columns.offset[i]) / columns.scale[i])));
             let mut place = 0;
             for (i, edges) in self.edges.iter().enumerate().filter(|(_, edges)| edges.len() > 2) {
+                let ends = self.ends.get(i).copied().unwrap_or([1.0; 2]);
                 for b in 1..edges.len() {
                     let (offset, scale) = (self.scaling.offset[place], self.scaling.scale[place]);
-                    packed.push(T::lit((code(edges, b, value(i)) - offset) / scale));
+                    packed.push(T::lit((code(edges, b, value(i), ends) - offset) / scale));
                     place += 1;
                 }
             }
@@ -155,17 +175,25 @@ impl Codes {
                 return Err(Error::Setting { name: "edges", value, must_be: "finite" });
             }
         }
+        if !(self.ends.is_empty() || self.ends.len() == d) {
+            let found = self.ends.len();
+            return Err(Error::Shape { what: "ends", axis: "columns", found, expected: d });
+        }
+        if let Some(&value) = self.ends.iter().flatten().find(|share| !(0.0..=1.0).contains(*share)) {
+            return Err(Error::Setting { name: "ends", value, must_be: "between 0 and 1" });
+        }
         let coded = self.edges.iter().filter(|edges| edges.len() > 2);
         self.scaling.validate(coded.map(|edges| edges.len() - 1).sum())
     }
 }
 
 /// ψ_b(x).
-fn code(edges: &[f64], b: usize, x: f64) -> f64 {
+fn code(edges: &[f64], b: usize, x: f64, [first, last]: [f64; 2]) -> f64 {
     // Halves, because the distance of two huge edges of opposite sign overflows.
     let along = (0.5 * x - 0.5 * edges[b - 1]) / (0.5 * edges[b] - 0.5 * edges[b - 1]);
-    let raised = if b == 1 { along } else { along.max(0.0) };
-    if b + 1 == edges.len() { raised } else { raised.min(1.0) }
+    let below = if b == 1 { first * along.min(0.0) } else { 0.0 };
+    let above = if b + 1 == edges.len() { last * (along - 1.0).max(0.0) } else { 0.0 };
+    below + along.clamp(0.0, 1.0) + above
 }
 
 /// The smallest value, the largest, and those below which a share 1/B, 2/B … of the weight lies; each value once.
@@ -241,8 +269,8 @@ mod tests {
             assert_relative_eq!(mean, 0.0, epsilon = 1e-12);
             assert_relative_eq!(square, 1.0, epsilon = 1e-12);
         }
-        // Σ_b (e_b − e_{b−1}) ψ_b(x) = x − e_0, inside the data and outside.
-        for x in [-30.0, 0.0, 3.3, 71.0, 400.0] {
+        // Σ_b (e_b − e_{b−1}) ψ_b(x) = x − e_0 inside the data.
+        for x in [0.0, 3.3, 71.0, 100.0] {
             let code = encoded(&codes, x);
             let sum: f64 = (1..=4)
                 .map(|b| {
@@ -272,11 +300,35 @@ mod tests {
     }
 
     #[test]
+    fn outside_the_data_the_outer_codes_go_on_as_fast_as_their_column() {
+        let values: Vec<f64> = (0..400).map(|i| (f64::from(i) / 50.0).exp()).collect();
+        let (codes, column) = (fitted(&values, 20), Mat::from_fn(1, 400, |_, j| values[j]));
+        let columns = Standardiser::fit(column.as_ref()).unwrap();
+        let at = |x: f64| codes.encode::<f64>((&Mat::from_fn(1, 1, |_, _| x)).into(), &columns);
+        let last = codes.width();
+        let (end, one_on, two_on) = (values[399], values[399] + 50.0, values[399] + 100.0);
+        let step = |i: usize, from: f64, to: f64| at(to)[i] - at(from)[i];
+        assert_relative_eq!(step(last, end, one_on), step(0, end, one_on), max_relative = 1e-9);
+        assert_relative_eq!(step(last, one_on, two_on), step(last, end, one_on), max_relative = 1e-9);
+        // Inside it is far steeper.
+        assert!(step(last, end - 50.0, end) > 2.0 * step(0, end - 50.0, end));
+        // The first bin is so narrow that it is steeper still; below the data it goes on as its column does, too.
+        assert_relative_eq!(step(1, -50.0, values[0]), step(0, -50.0, values[0]), max_relative = 1e-9);
+        // A file that does not say how codes go on: as fast as inside.
+        let mut text = serde_json::to_value(&codes).unwrap();
+        text.as_object_mut().unwrap().remove("ends").unwrap();
+        let older: Codes = serde_json::from_value(text).unwrap();
+        assert!(older.validate(1).is_ok());
+        let steep = older.encode::<f64>((&Mat::from_fn(1, 1, |_, _| one_on)).into(), &columns)[last];
+        assert!(steep - at(end)[last] > 2.0 * step(last, end, one_on));
+    }
+
+    #[test]
     fn outside_the_data_only_the_outer_codes_move() {
         let codes = fitted(&(0..50).map(f64::from).collect::<Vec<_>>(), 5);
         let (inside, outside) = (encoded(&codes, 49.0), encoded(&codes, 490.0));
         assert_eq!(inside[1..5], outside[1..5]);
-        assert!(outside[5] > 10.0 * inside[5]);
+        assert!(outside[5] > 5.0 * inside[5]);
         let (inside, outside) = (encoded(&codes, 0.0), encoded(&codes, -490.0));
         assert_eq!(inside[2..6], outside[2..6]);
         assert!(outside[1] < inside[1]);
@@ -330,6 +382,11 @@ mod tests {
         let mut codes = fitted(&(0..50).map(f64::from).collect::<Vec<_>>(), 5);
         assert!(codes.validate(1).is_ok());
         assert!(codes.validate(2).is_err());
+        let mut fast = codes.clone();
+        fast.ends[0][1] = 2.0;
+        assert!(fast.validate(1).is_err());
+        fast.ends = vec![[1.0; 2]; 3];
+        assert!(fast.validate(1).is_err());
         codes.edges[0][2] = codes.edges[0][1];
         assert!(codes.validate(1).is_err());
     }

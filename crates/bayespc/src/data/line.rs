@@ -103,8 +103,7 @@ impl Line {
 fn knots(codes: Option<&Codes>, from: &[f64], to: &[f64]) -> Vec<f64> {
     let mut knots = vec![0.0];
     for (i, edges) in codes.map_or(&[][..], Codes::edges).iter().enumerate().filter(|(_, e)| e.len() > 2) {
-        // The first and the last code go on beyond their outer edges.
-        for edge in &edges[1..edges.len() - 1] {
+        for edge in edges {
             // Halves, because the distance of two huge values of opposite sign overflows.
             let t = (0.5 * edge - 0.5 * from[i]) / (0.5 * to[i] - 0.5 * from[i]);
             if t > SAME_TIME && t < 1.0 - SAME_TIME {
@@ -132,8 +131,8 @@ mod tests {
     fn inputs_on_the_line_are_those_of_its_rows() {
         let (columns, codes, from, to) = example();
         let line = Line::new(&columns, Some(&codes), &from, &to).unwrap();
-        // The second column begins below its last inner edge.
-        assert_eq!(line.knots().len(), 2 + 4 + 3);
+        // Both columns pass all of their six edges but one: the second begins and ends inside of its range.
+        assert_eq!(line.knots().len(), 2 + 6 + 3);
         for t in [0.0, 0.13, 0.5, 0.731, 1.0] {
             let row = Mat::from_fn(2, 1, |i, _| from[i] + t * (to[i] - from[i]));
             let expected: Vec<f64> = codes.encode(Inputs::from(&row), &columns);

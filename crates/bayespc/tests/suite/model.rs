@@ -320,6 +320,31 @@ fn classes_are_tried_as_codes_and_as_logits() {
 }
 
 #[test]
+fn no_class_is_impossible_after_so_many_samples_nor_after_more() {
+    let n = 120;
+    let (x, _) = table(2 * n, 0.0, 1.0, 23);
+    // Three classes that nobody could take for another.
+    let x = Mat::from_fn(3, 2 * n, |i, j| x[(i, j)] + if i == 0 { 20.0 * (j % 3) as f64 } else { 0.0 });
+    let labels: Vec<usize> = (0..2 * n).map(|j| j % 3).collect();
+    let part = |first: usize| {
+        Samples::new(x.subcols(first, n), Targets::classes(&labels[first..first + n])).unwrap()
+    };
+    let mut model = Model::fit(&part(0), &short()).unwrap();
+    // One network in ½/(n + 1) says a third to each; all others say what they say.
+    let least = 0.5 / (n as f64 + 1.0) / 3.0;
+    for round in 0..2 {
+        let p = model.predict(x.as_ref()).unwrap().class_probabilities(model.temperature()).unwrap();
+        for (j, &label) in labels.iter().enumerate() {
+            assert!((0..3).all(|k| p[(k, j)] > 0.999 * least), "round {round}, row {j}");
+            assert!(p[(label, j)] > 0.97, "round {round}, row {j}");
+        }
+        let smallest = (0..2 * n).map(|j| p[((j + 2) % 3, j)]).fold(1.0, f64::min);
+        assert!(smallest < 1.5 * least, "round {round}: {smallest}");
+        model.partial_fit(&part(n)).unwrap();
+    }
+}
+
+#[test]
 fn the_same_seed_makes_the_same_choice() {
     let (x, y) = table(100, 1.0, 0.3, 18);
     let fit = || Model::fit(&samples(&x, &y), &short()).unwrap().to_bytes().unwrap();

@@ -69,7 +69,7 @@ pub(super) struct Race<'a, 'b> {
     /// Samples to learn from and to predict when a slice is held out.
     pub(super) slices: Vec<(Vec<usize>, Vec<usize>)>,
     pub(super) samples: Samples<'a>,
-    n: usize,
+    pub(super) n: usize,
     /// The logarithm of the target, if it has one worth trying.
     curve: Option<LogCurve>,
     pub(super) kinds: Vec<Kind>,

@@ -9,17 +9,22 @@ use super::race::{Kind, Race, Trained};
 use super::score::{HeldOut, HeldOutScores, pick, temperature, weighted_mean};
 use crate::data::{OwnedSamples, Targets};
 use crate::error::{Error, Result};
-use crate::heads::HeadSettings;
+use crate::heads::{Categorical, HeadSettings};
 use crate::metrics;
 use crate::model::calibration::Calibrated;
-use crate::model::ensemble::{Ensemble, MemberPlan, Standardised, member_seed, predict_member, train_member};
+use crate::model::ensemble::{
+    Ensemble, Member, MemberPlan, Standardised, member_seed, predict_member, train_member,
+};
 use crate::model::spread::{Moments, Spread};
-use crate::network::Activation;
+use crate::network::{Activation, Init, NetworkSettings};
 use crate::prediction::Predictive;
 use crate::real::{Precision, Real};
 
 /// Greedy choices per kind of the ensemble: weights are multiples of one over all of them.
 const PICKS_PER_KIND: usize = 2;
+
+/// V⁰ and first weights of a network that knows nothing and stays so, whatever it is shown.
+const NOTHING: f64 = 1e-12;
 
 /// A candidate and how it did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,7 +68,8 @@ impl Race<'_, '_> {
             let candidates = (0..self.kinds.len()).map(|c| self.candidate(c, &[], refit)).collect();
             return Ok(Choice { candidates, ..Choice::plain(self.settings.plans()) });
         }
-        let (mut calibrated, held_out) = self.judge(&picked)?;
+        let ignorant = if refit == 0 { self.ignorant(&picked)? } else { None };
+        let (mut calibrated, held_out) = self.judge(&picked, ignorant.as_ref())?;
         if let (Some(spread), false) = (&mut calibrated.spread, refit > 0) {
             let kinds: Vec<(f64, &Kind)> =
                 counted(&picked).into_iter().map(|(c, weight)| (weight as f64, &self.kinds[c])).collect();
@@ -84,11 +90,38 @@ impl Race<'_, '_> {
                 members.push(member);
             }
         }
+        members.extend(ignorant.map(|mut member| {
+            // Its share was of one network of each kind; every kind has one for each fold.
+            member.weight *= self.folds.len() as f64;
+            member
+        }));
         Ok(Choice { members, plans, calibrated, candidates, held_out: Some(held_out) })
     }
 
+    /// For classes: a network that has learned nothing and never will, to which all are equally probable. Of n samples
+    /// that were predicted none need have been of a class thought impossible, but the next may be: by Jeffreys' rule with
+    /// a probability of ½/(n + 1). That is its share.
+    fn ignorant(&self, picked: &[usize]) -> Result<Option<Member>> {
+        if !self.held_out.is_classes() {
+            return Ok(None);
+        }
+        let mut network = NetworkSettings {
+            hidden_layer_sizes: Vec::new(),
+            init: Init::Uniform { gain: NOTHING },
+            head: HeadSettings::Categorical(Categorical::default()),
+            ..NetworkSettings::default()
+        };
+        network.prior.var = NOTHING;
+        let share = 0.5 / (self.n as f64 + 1.0);
+        let weight = picked.len() as f64 * share / (1.0 - share);
+        let plan = MemberPlan { weight, ..MemberPlan::new(network, &self.settings.training, 0) };
+        let (d, k) = (self.ensemble.width(0), self.ensemble.target_scaling.dim());
+        let seed = self.settings.training.seed;
+        Member::untrained(&plan, &self.settings.rule, d, k, seed).map(Some)
+    }
+
     /// What out-of-fold predictions of the picked mixture say of noise and temperature, and how good they are.
-    fn judge(&self, picked: &[usize]) -> Result<(Calibrated, HeldOutScores)> {
+    fn judge(&self, picked: &[usize], ignorant: Option<&Member>) -> Result<(Calibrated, HeldOutScores)> {
         let kinds: Vec<(f64, &Kind)> =
             counted(picked).into_iter().map(|(c, weight)| (weight as f64, &self.kinds[c])).collect();
         let judged: Vec<(f64, &HeldOut)> =
@@ -100,7 +133,12 @@ impl Race<'_, '_> {
                     let temperature = kind.judged.as_ref().map_or(1.0, |judged| judged.temperature);
                     (*weight, kind.predictions[f].tempered(temperature))
                 };
-                Predictive::weighted_mixture(kinds.iter().map(tempered).collect())
+                let mut said: Vec<(f64, Predictive)> = kinds.iter().map(tempered).collect();
+                if let Some(member) = ignorant {
+                    let fold = self.ensemble.standardise::<f64>(&self.held_out.tests[f].view(), 0)?;
+                    said.push((member.weight, predict_member(member, &fold, self.settings.method)?));
+                }
+                Predictive::weighted_mixture(said)
             })
             .collect::<Result<Vec<_>>>()?;
         let tests = &self.held_out.tests;
