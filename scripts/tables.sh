@@ -8,7 +8,7 @@ page=docs/reproduction.md
 head=$(awk -v m="$marker" '$0 == m { exit } { print }' "$page")
 {
     printf '%s\n\n%s\n' "$head" "$marker"
-    for name in table1 figure1 figure2 ablation benchmark classes tuning choices; do
+    for name in table1 figure1 figure2 ablation benchmark gaps classes tuning choices; do
         [ -f "$out/$name.md" ] || continue
         printf '\n## %s\n\n' "$name"
         cat "$out/$name.md"
