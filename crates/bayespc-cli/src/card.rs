@@ -86,6 +86,10 @@ fn networks(model: &Model) -> String {
             continue;
         }
         let alike = members.iter().filter(|other| kind(other) == own).count();
+        if own.is_ignorant() {
+            let _ = writeln!(text, "- {}", kind_line(&own, alike));
+            continue;
+        }
         let widths: Vec<String> = own.network.hidden_layer_sizes.iter().map(ToString::to_string).collect();
         let shape = if widths.is_empty() {
             "no hidden layer".to_owned()
@@ -117,6 +121,12 @@ fn networks(model: &Model) -> String {
 /// What networks of a kind have in common.
 pub fn kind_line(plan: &MemberPlan, count: usize) -> String {
     let network = &plan.network;
+    if plan.is_ignorant() {
+        let weight = significant(plan.weight, 3);
+        return format!(
+            "{count} that has learned nothing, weight {weight}: all classes are equally probable to it"
+        );
+    }
     let codes = match plan.bins {
         0 => "columns as they are".to_owned(),
         bins => format!("columns and their codes of up to {bins} bins"),

@@ -105,15 +105,17 @@ fn layers(member: &Member) -> Result<Vec<LayerFacts>> {
 /// depends on the input.
 fn output_noise(model: &Model) -> Result<Option<Vec<f64>>> {
     let constant = |member: &Member| matches!(member.network().settings().head, HeadSettings::Gaussian(_));
-    if !model.members().iter().all(constant) {
+    let members: Vec<&Member> =
+        model.members().iter().filter(|member| !member.plan(0).is_ignorant()).collect();
+    if !members.iter().all(|member| constant(member)) {
         return Ok(None);
     }
     let scale = &model.target_scaling().scale;
     let mut variance = vec![0.0; scale.len()];
-    for member in model.members() {
+    for member in &members {
         let noise = member.network().output_noise()?;
         for (k, total) in variance.iter_mut().enumerate() {
-            *total += noise[(k, k)] / model.members().len() as f64;
+            *total += noise[(k, k)] / members.len() as f64;
         }
     }
     // What held-out samples have made of the networks' own word.
@@ -206,6 +208,9 @@ fn to_text(
         lines.push(String::new());
         if members.len() > 1 {
             lines.push(kind_line(&own, alike));
+        }
+        if own.is_ignorant() {
+            continue;
         }
         lines.push(layer_table(layers));
         if let Some(report) = model.reports().get(m) {

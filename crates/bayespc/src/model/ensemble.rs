@@ -14,9 +14,10 @@ use super::observer::{Work, step_cost};
 use super::settings::{InputScaling, ModelSettings};
 use crate::data::{Codes, Dataset, Inputs, LogCurve, Samples, Standardiser, Task};
 use crate::error::{Error, Result};
+use crate::heads::{Categorical, HeadSettings};
 use crate::inference::FeedbackSettings;
 use crate::learners::{Bpc, Rule};
-use crate::network::{Network, NetworkSettings};
+use crate::network::{Init, Network, NetworkSettings};
 use crate::prediction::{Method, Predictive, Predictor};
 use crate::real::{Precision, Real};
 use crate::training::{self, End, TrainingReport, TrainingSettings};
@@ -26,6 +27,9 @@ const USEFUL: f64 = 0.1;
 
 /// Inputs from which on they are whitened.
 const WIDE: usize = 64;
+
+/// V⁰ and first weights of a network that knows nothing and stays so, whatever it is shown.
+const NOTHING: f64 = 1e-12;
 
 /// What one network is to be.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,6 +57,23 @@ impl MemberPlan {
     pub fn new(network: NetworkSettings, training: &TrainingSettings, bins: usize) -> Self {
         let TrainingSettings { epochs, batch_size, .. } = *training;
         Self { network, epochs, batch_size, temperature: 1.0, bins, weight: 1.0, curve: None }
+    }
+
+    /// A network that has learned nothing and never will: to it all classes are equally probable.
+    pub(super) fn ignorant(weight: f64, training: &TrainingSettings) -> Self {
+        let mut network = NetworkSettings {
+            hidden_layer_sizes: Vec::new(),
+            init: Init::Uniform { gain: NOTHING },
+            head: HeadSettings::Categorical(Categorical::default()),
+            ..NetworkSettings::default()
+        };
+        network.prior.var = NOTHING;
+        Self { weight, ..Self::new(network, training, 0) }
+    }
+
+    /// Whether it is such a network.
+    pub fn is_ignorant(&self) -> bool {
+        self.network.hidden_layer_sizes.is_empty() && self.network.prior.var == NOTHING
     }
 
     /// The settings of training with this plan's passes and batches.

@@ -9,22 +9,19 @@ use super::race::{Kind, Race, Trained};
 use super::score::{HeldOut, HeldOutScores, pick, temperature, weighted_mean};
 use crate::data::{OwnedSamples, Targets};
 use crate::error::{Error, Result};
-use crate::heads::{Categorical, HeadSettings};
+use crate::heads::HeadSettings;
 use crate::metrics;
 use crate::model::calibration::Calibrated;
 use crate::model::ensemble::{
     Ensemble, Member, MemberPlan, Standardised, member_seed, predict_member, train_member,
 };
 use crate::model::spread::{Moments, Spread};
-use crate::network::{Activation, Init, NetworkSettings};
+use crate::network::Activation;
 use crate::prediction::Predictive;
 use crate::real::{Precision, Real};
 
 /// Greedy choices per kind of the ensemble: weights are multiples of one over all of them.
 const PICKS_PER_KIND: usize = 2;
-
-/// V⁰ and first weights of a network that knows nothing and stays so, whatever it is shown.
-const NOTHING: f64 = 1e-12;
 
 /// A candidate and how it did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -98,23 +95,15 @@ impl Race<'_, '_> {
         Ok(Choice { members, plans, calibrated, candidates, held_out: Some(held_out) })
     }
 
-    /// For classes: a network that has learned nothing and never will, to which all are equally probable. Of n samples
-    /// that were predicted none need have been of a class thought impossible, but the next may be: by Jeffreys' rule with
-    /// a probability of ½/(n + 1). That is its share.
+    /// For classes, a network that has learned nothing. Of n samples that were predicted none need have been of a class
+    /// thought impossible, but the next may be: by Jeffreys' rule with a probability of ½/(n + 1). That is its share.
     fn ignorant(&self, picked: &[usize]) -> Result<Option<Member>> {
         if !self.held_out.is_classes() {
             return Ok(None);
         }
-        let mut network = NetworkSettings {
-            hidden_layer_sizes: Vec::new(),
-            init: Init::Uniform { gain: NOTHING },
-            head: HeadSettings::Categorical(Categorical::default()),
-            ..NetworkSettings::default()
-        };
-        network.prior.var = NOTHING;
         let share = 0.5 / (self.n as f64 + 1.0);
         let weight = picked.len() as f64 * share / (1.0 - share);
-        let plan = MemberPlan { weight, ..MemberPlan::new(network, &self.settings.training, 0) };
+        let plan = MemberPlan::ignorant(weight, &self.settings.training);
         let (d, k) = (self.ensemble.width(0), self.ensemble.target_scaling.dim());
         let seed = self.settings.training.seed;
         Member::untrained(&plan, &self.settings.rule, d, k, seed).map(Some)
