@@ -28,8 +28,13 @@ use crate::real::{Precision, Real};
 /// Samples of classes that candidates are compared by in a round at least, if three folds have them.
 const ROUND: usize = 100;
 
-/// Exact linear models that may join the ensemble.
+/// Exact linear models that may join the ensemble, and how many are compared at a time.
 const LINES: usize = 2;
+const LINES_AT_ONCE: usize = 6;
+
+/// Inputs of all networks that learn side by side, numbers in all. Each has them twice, as they are and whitened: in
+/// single precision half a gigabyte.
+const ROOM: usize = 1 << 26;
 
 /// First of the streams of the seed that take a part of many samples, one for each fold.
 const PART_STREAM: u64 = 100;
@@ -152,15 +157,14 @@ impl<'a, 'b> Race<'a, 'b> {
         self.add(first);
         // By two folds if there are so many samples that two say enough.
         let enough = if self.n > search.max_rows { 2.min(k) } else { k };
-        if self.settings.time_limit.is_some() {
-            // What is cheap comes first, so that there is something when the time is up.
-            self.advance(&linear, enough, false)?;
-        }
+        // With a time limit what is cheap comes first, so that there is something when the time is up.
+        let early = self.settings.time_limit.map(|_| self.advance_lines(&linear, enough)).transpose()?;
         // A fold of few samples says little, of classes less than of values.
         let folds = if self.held_out.is_classes() { ROUND.div_ceil(self.folds[0].len()) } else { 1 };
         let round = folds.clamp(1, 3);
         self.advance(&deep, round.min(k), false)?;
         let survivors = self.in_time(&self.best(&deep, search.survivors), 2 * round);
+        self.forget(deep.iter().filter(|c| !survivors.contains(c)));
         self.advance(&survivors, (2 * round).min(k), false)?;
         let mut contenders = survivors.clone();
         let mut more = Vec::new();
@@ -176,12 +180,11 @@ impl<'a, 'b> Race<'a, 'b> {
         self.advance(&fresh, (2 * round).min(k), false)?;
         contenders.extend(&fresh);
         let mut finalists = self.in_time(&self.complements(&contenders, last), k);
-        self.forget_all_but(&[&finalists[..], &linear[..]].concat());
+        self.forget(contenders.iter().filter(|c| !finalists.contains(c)));
         self.work.enter(Stage::Training)?;
         self.advance(&finalists, k, true)?;
         // Exact linear models cost next to nothing: all are judged by all folds, and what lies around the best of them.
-        self.advance(&linear, enough, false)?;
-        let mut lines = linear.clone();
+        let mut lines = early.map_or_else(|| self.advance_lines(&linear, enough), Ok)?;
         if let [best] = self.best(&linear, 1)[..] {
             let tried: Vec<&MemberPlan> = self.kinds.iter().map(|kind| &kind.plan).collect();
             let mut more = self.around(best, &tried);
@@ -191,10 +194,10 @@ impl<'a, 'b> Race<'a, 'b> {
             self.advance(&fresh, enough, false)?;
             lines.extend(fresh);
         }
-        let lines = self.best(&lines, LINES);
-        finalists.extend(&lines);
-        self.forget_all_but(&finalists);
-        self.advance(&lines, k, true)?;
+        let best_lines = self.best(&lines, LINES);
+        finalists.extend(&best_lines);
+        self.forget(lines.iter().filter(|c| !best_lines.contains(c)));
+        self.advance(&best_lines, k, true)?;
         if self.work.is_over() {
             self.keep_what_is_there(&mut finalists)?;
         }
@@ -214,9 +217,23 @@ impl<'a, 'b> Race<'a, 'b> {
         kind.folds = predictions.len();
     }
 
-    /// Let go of what the other kinds have learned and said. How they did is kept.
-    fn forget_all_but(&mut self, kinds: &[usize]) {
-        for (_, kind) in self.kinds.iter_mut().enumerate().filter(|(c, _)| !kinds.contains(c)) {
+    /// Train and judge linear models on the first `folds` folds, a few at a time, since many of them with wide codes would
+    /// take much memory. The best are returned; of the others it is known how they did.
+    fn advance_lines(&mut self, lines: &[usize], folds: usize) -> Result<Vec<usize>> {
+        let mut kept: Vec<usize> = Vec::new();
+        for some in lines.chunks(LINES_AT_ONCE) {
+            self.advance(some, folds, false)?;
+            let best = self.best(&[&kept[..], some].concat(), LINES);
+            self.forget(kept.iter().chain(some).filter(|c| !best.contains(c)));
+            kept = best;
+        }
+        Ok(kept)
+    }
+
+    /// Let go of what these kinds have learned and said. How they did is kept.
+    fn forget<'c>(&mut self, kinds: impl Iterator<Item = &'c usize>) {
+        for &c in kinds {
+            let kind = &mut self.kinds[c];
             (kind.networks, kind.predictions) = (Vec::new(), Vec::new());
         }
     }
@@ -300,12 +317,12 @@ impl<'a, 'b> Race<'a, 'b> {
         }
         // The longest first, so that no thread waits for one that began late.
         trials.sort_by_key(|&(c, f)| std::cmp::Reverse(self.cost(c, f)));
-        let mut results: Vec<((usize, usize), Option<Trial>)> = trials
-            .into_par_iter()
-            .with_max_len(1)
+        let mut results: Vec<((usize, usize), Option<Trial>)> = Vec::with_capacity(trials.len());
+        for side_by_side in trials.chunks(self.at_once(&trials, whole)) {
+            let trained = side_by_side.par_iter().with_max_len(1);
             // A candidate that cannot be trained is out of the race.
-            .map(|(c, f)| ((c, f), self.train(c, f, whole).ok()))
-            .collect();
+            results.par_extend(trained.map(|&(c, f)| ((c, f), self.train(c, f, whole).ok())));
+        }
         if self.work.waits() {
             return Err(Error::Interrupted);
         }
@@ -348,6 +365,14 @@ impl<'a, 'b> Race<'a, 'b> {
             (kind.judged, kind.folds) = (judged, kind.predictions.len());
         }
         Ok(())
+    }
+
+    /// How many of these networks may learn side by side, whatever the number of threads.
+    fn at_once(&self, trials: &[(usize, usize)], whole: bool) -> usize {
+        let rows = if whole { &self.rest } else { &self.parts };
+        let size = |&(c, f): &(usize, usize)| rows[f].len() * self.ensemble.width(self.kinds[c].plan.bins);
+        let largest = trials.iter().map(size).max().unwrap_or(0);
+        (ROOM / largest.max(1)).max(1)
     }
 
     pub(super) fn cost(&self, c: usize, f: usize) -> u64 {
