@@ -197,7 +197,7 @@ class Driver:
         line = ["reproduce", "figure2", "--quick", "--out"]
         began = time.monotonic()
         if self.run([*line, "whole"], where) != 0:
-            self.complain("an experiment that nobody disturbed failed")
+            self.complain("an experiment that nobody disturbed failed (it needs the table yacht: set BAYESPC_DATA)")
             return
         longest = 0.8 * (time.monotonic() - began)
         for attempt in range(12):

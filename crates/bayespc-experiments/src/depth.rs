@@ -5,6 +5,7 @@ use crate::plot::{Line, Panel, figure};
 use crate::records::{Record, Records, mean_sd};
 use crate::report::{Block, Section};
 use crate::reproduce::table;
+use crate::run::DIVERGED;
 use crate::spec::Spec;
 
 /// Scores, how they are shown, and with how many digits.
@@ -22,7 +23,7 @@ pub fn sections(spec: &Spec, records: &Records) -> Result<Vec<Section>> {
         "Residual networks of hidden layers of one width, and of no other help: no normalisation, and but for the gain of \
          feedback the same settings at every depth. Every rule sees the same images and begins at the same weights. Accuracy and NLL are those of the test images \
          after the last epoch, without a temperature. Seconds are those of training, with as many networks side by side as \
-         there are threads."
+         there are threads. A rule that could not go on diverged after so many epochs."
             .to_owned(),
     )];
     let header: Vec<String> =
@@ -33,15 +34,18 @@ pub fn sections(spec: &Spec, records: &Records) -> Result<Vec<Section>> {
         let mut rows = Vec::new();
         for &dataset in &datasets {
             let mut lines = Vec::new();
-            for (label, values) in rules(spec, records, dataset, metric, &depths) {
-                let show = |values: &Vec<f64>| match values.len() {
+            let diverged = rules(spec, records, dataset, DIVERGED, &depths);
+            for ((label, values), (_, diverged)) in
+                rules(spec, records, dataset, metric, &depths).into_iter().zip(diverged)
+            {
+                let show = |(values, diverged): (&Vec<f64>, &Vec<f64>)| match values.len() {
+                    0 if !diverged.is_empty() => format!("diverged after {:.0}", mean_sd(diverged).mean),
                     0 => String::new(),
                     1 => format!("{:.digits$}", values[0]),
                     _ => format!("{:.digits$}", mean_sd(values)),
                 };
-                rows.push(
-                    [dataset.to_owned(), label.clone()].into_iter().chain(values.iter().map(show)).collect(),
-                );
+                let cells = values.iter().zip(&diverged).map(show);
+                rows.push([dataset.to_owned(), label.clone()].into_iter().chain(cells).collect());
                 let known = depths.iter().zip(&values).filter(|(_, values)| !values.is_empty());
                 let (x, y) = known.map(|(depth, values)| (*depth as f64, mean_sd(values).mean)).unzip();
                 lines.push(Line { label, x, y, ..Line::default() });
@@ -161,6 +165,10 @@ mod tests {
             let records = [unit.record(None, "accuracy_posterior", accuracy)];
             RecordFile::open(&path).unwrap().append(&records).unwrap();
         }
+        let (dataset, learner) = own(20);
+        let unit = Unit { experiment: "depth".to_owned(), dataset, learner, split: 0, seed: 0 };
+        let records = [unit.record(Some(4), "accuracy", 0.9), unit.record(None, DIVERGED, 4.0)];
+        RecordFile::open(&path).unwrap().append(&records).unwrap();
         let sections = sections(&spec, &Records::read(&path).unwrap()).unwrap();
         let Block::Table { header, rows, .. } = &sections[0].blocks[2] else { panic!("no table") };
         assert_eq!(header, &["data", "rule", "3", "10", "20", "30"]);
@@ -168,6 +176,7 @@ mod tests {
             rows[0][2].starts_with("0.850") && rows[0][3].is_empty() && rows[0][5] == "0.700",
             "{rows:?}"
         );
+        assert_eq!(rows[0][4], "diverged after 4");
         assert!(matches!(&sections[0].blocks[1], Block::Figure { svg, .. } if svg.contains("hidden layers")));
     }
 }

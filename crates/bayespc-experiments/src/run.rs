@@ -13,7 +13,7 @@ use bayespc::learners::{Learner, LearnerSettings, Startable};
 use bayespc::model::{Model, ModelSettings, member_seed};
 use bayespc::prediction::Predictive;
 use bayespc::training::{self, Control, EpochReport, Observer, Silent, TrainingSettings};
-use bayespc::{Real, Samples, metrics};
+use bayespc::{Error, Real, Samples, metrics};
 use bayespc_data::DataSource;
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
@@ -24,6 +24,9 @@ use crate::records::{Record, RecordFile, Records, Unit};
 use crate::spec::{LearnerSpec, Measure, RunSpec, Spec};
 use crate::strangers::aurocs;
 use crate::task::{Source, Task, learning};
+
+/// Epochs after which a network of images could not go on.
+pub const DIVERGED: &str = "diverged";
 
 /// Run what is missing of `spec` into `path`, and return all its records. `progress` hears of units done.
 pub fn run(
@@ -143,9 +146,18 @@ fn train<T: Startable>(
     if matches!(run.measure, Measure::Curve | Measure::Images) {
         recorder.measure(0, learner.as_ref()).map_err(learning(&name))?;
     }
-    training::fit(learner.as_mut(), &train, &settings, &mut recorder).map_err(learning(&name))?;
+    let trained = training::fit(learner.as_mut(), &train, &settings, &mut recorder);
     let seconds = start.elapsed().as_secs_f64();
     let mut records = recorder.records;
+    if let (Measure::Images, Err(Error::NotPositiveDefinite { .. } | Error::NotFinite { .. })) =
+        (run.measure, &trained)
+    {
+        // That a rule does not get through is what such an experiment wants to know.
+        let epochs = records.iter().filter_map(|record| record.epoch).max().unwrap_or(0);
+        records.push(unit.record(None, DIVERGED, f64::from(epochs)));
+        return Ok(records);
+    }
+    trained.map_err(learning(&name))?;
     if run.measure == Measure::End {
         let predict = || learner.predict(task.test.0.as_ref(), spec.method);
         records = end_records(&task, unit, predict, seconds).map_err(learning(&name))?;
