@@ -52,6 +52,7 @@ impl<R: ChunkReader> ChunkReader for Source<R> {
         let is_tail = start.checked_add(TAIL) == Some(self.len);
         Ok(Header {
             input: self.inner.get_read(start)?,
+            left: self.len.saturating_sub(start),
             is_checked: is_tail,
             bytes: Vec::new(),
             at: 0,
@@ -76,6 +77,8 @@ impl<R: ChunkReader> ChunkReader for Source<R> {
 /// A page header, checked when the first byte of it is asked for; or the tail of a file, as it is.
 pub(super) struct Header<T> {
     input: T,
+    /// Bytes of the file from here on.
+    left: u64,
     is_tail: bool,
     is_checked: bool,
     /// The header, and nothing that is behind it.
@@ -123,6 +126,10 @@ impl<T: Read> Header<T> {
                 Err(flaw) => return Err(wrong(format!("damaged page header: {flaw}"))),
             }
         };
+        // What a page has room for goes by its packed size, so that one must not be more than there is.
+        if u64::try_from(packed).is_ok_and(|packed| packed > self.left) {
+            return Err(wrong(format!("damaged page header: a page of {packed} bytes in {}", self.left)));
+        }
         if unpacked > packed.max(0).saturating_mul(MOST_PACKED).saturating_add(SMALL_PAGE) {
             return Err(wrong(format!("damaged page header: {unpacked} bytes packed in {packed}")));
         }
@@ -139,7 +146,7 @@ mod tests {
         let mut file = b"PAR1".to_vec();
         file.extend_from_slice(bytes);
         // What is behind a header is not read with it.
-        file.extend_from_slice(&[0xFF; 20]);
+        file.extend_from_slice(&[0xFF; 50]);
         let mut header = Vec::new();
         let mut reader = Source::new(Bytes::from(file)).get_read(4).unwrap();
         let mut byte = [0];
@@ -171,9 +178,13 @@ mod tests {
         // A list of 2³¹ − 1 doubles in a field of the future; a page of 2 GB packed in 42 bytes.
         let list = [0x15, 4, 0xE9, 0xF7, 0xFF, 0xFF, 0xFF, 0xFF, 0x07, 0];
         let page = [0x15, 4, 0x15, 0xFE, 0xFF, 0xFF, 0xFF, 0x0F, 0x15, 0x54, 0];
-        for (header, says) in
-            [(list.as_slice(), "2147483647 elements"), (&page, "2147483647 bytes packed in 42")]
-        {
+        // A page of 1 GB packed in 33 kB, in a file of some dozen bytes: it was found by fuzzing and made room for.
+        let beyond = [0x15, 4, 0x15, 0x80, 0x80, 0x80, 0x80, 0x08, 0x15, 0x80, 0x84, 0x04, 0];
+        for (header, says) in [
+            (list.as_slice(), "2147483647 elements"),
+            (&page, "2147483647 bytes packed in 42"),
+            (&beyond, "a page of 33024 bytes in 63"),
+        ] {
             let error = read(header).unwrap_err().to_string();
             assert!(error.contains(says), "{error}");
         }
