@@ -126,6 +126,10 @@ impl<T: Read> Header<T> {
                 Err(flaw) => return Err(wrong(format!("damaged page header: {flaw}"))),
             }
         };
+        // The crate keeps 32 bits of a number, whatever the others say.
+        if let Some(size) = [packed, unpacked].into_iter().find(|&size| i32::try_from(size).is_err()) {
+            return Err(wrong(format!("damaged page header: a page of {size} bytes")));
+        }
         // What a page has room for goes by its packed size, so that one must not be more than there is.
         if u64::try_from(packed).is_ok_and(|packed| packed > self.left) {
             return Err(wrong(format!("damaged page header: a page of {packed} bytes in {}", self.left)));
@@ -180,7 +184,10 @@ mod tests {
         let page = [0x15, 4, 0x15, 0xFE, 0xFF, 0xFF, 0xFF, 0x0F, 0x15, 0x54, 0];
         // A page of 1 GB packed in 33 kB, in a file of some dozen bytes: it was found by fuzzing and made room for.
         let beyond = [0x15, 4, 0x15, 0x80, 0x80, 0x80, 0x80, 0x08, 0x15, 0x80, 0x84, 0x04, 0];
+        // A size of −2³⁵ + 2³⁰, of which the lower half is 1 GB: so was this.
+        let halved = [0x15, 4, 0x15, 0xFF, 0xFF, 0xFF, 0xFF, 0xF7, 0x01, 0x15, 0x54, 0];
         for (header, says) in [
+            (&halved[..], "a page of -33285996544 bytes"),
             (list.as_slice(), "2147483647 elements"),
             (&page, "2147483647 bytes packed in 42"),
             (&beyond, "a page of 33024 bytes in 63"),
