@@ -131,7 +131,7 @@ mod tests {
     fn inputs_on_the_line_are_those_of_its_rows() {
         let (columns, codes, from, to) = example();
         let line = Line::new(&columns, Some(&codes), &from, &to).unwrap();
-        // Both columns pass all of their six edges but one: the second begins and ends inside of its range.
+        // The first column passes all six of its edges, the second three.
         assert_eq!(line.knots().len(), 2 + 6 + 3);
         for t in [0.0, 0.13, 0.5, 0.731, 1.0] {
             let row = Mat::from_fn(2, 1, |i, _| from[i] + t * (to[i] - from[i]));
