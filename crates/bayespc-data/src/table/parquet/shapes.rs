@@ -10,6 +10,8 @@ pub(super) enum Kind {
     Byte,
     /// A whole number of any size.
     Int,
+    /// How many elements follow, for which the crate makes room at once: no more than there are bytes.
+    Count,
     Double,
     /// Bytes or a text.
     Bytes,
@@ -20,7 +22,7 @@ pub(super) enum Kind {
 /// Fields of a struct by their numbers; others are skipped by their types.
 pub(super) type Shape = &'static [(i64, Kind)];
 
-use Kind::{Bool, Byte, Bytes, Double, Int, List, Struct};
+use Kind::{Bool, Byte, Bytes, Count, Double, Int, List, Struct};
 
 pub(super) const FILE_METADATA: Shape = &[
     (1, Int),
@@ -72,7 +74,7 @@ const SCHEMA_ELEMENT: Shape = &[
     (2, Int),
     (3, Int),
     (4, Bytes),
-    (5, Int),
+    (5, Count),
     (6, Int),
     (7, Int),
     (8, Int),
@@ -155,7 +157,7 @@ impl Kind {
         match self {
             Bool => matches!(wire, 1 | 2),
             Byte => wire == 3,
-            Int => matches!(wire, 4..=6),
+            Int | Count => matches!(wire, 4..=6),
             Double => wire == 7,
             Bytes => wire == 8,
             List(_) => wire == 9,

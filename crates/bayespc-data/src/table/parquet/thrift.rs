@@ -19,6 +19,8 @@ pub(super) enum Flaw {
     Short,
     /// More elements than bytes.
     Crowded(u64),
+    /// A number of elements that are to follow, less than none or more than bytes.
+    Miscounted(i64),
     /// A collection of booleans.
     Booleans,
     /// A type that there is not.
@@ -36,6 +38,7 @@ impl fmt::Display for Flaw {
         match self {
             Self::Short => write!(f, "it ends too early"),
             Self::Crowded(n) => write!(f, "a list of {n} elements in fewer bytes"),
+            Self::Miscounted(n) => write!(f, "{n} elements are to follow"),
             Self::Booleans => write!(f, "a list of booleans where there is none"),
             Self::UnknownType(kind) => write!(f, "a field of the unknown type {kind}"),
             Self::OtherType(field) => write!(f, "field {field} is not of its type"),
@@ -107,6 +110,11 @@ impl Walk<'_> {
                 1 | 2 => {}
                 4..=6 => {
                     let value = self.signed()?;
+                    // All of its bits, of which the crate keeps 32.
+                    let is_count = matches!(known, Some(Kind::Count));
+                    if is_count && !usize::try_from(value).is_ok_and(|n| n <= self.bytes.len()) {
+                        return Err(Flaw::Miscounted(value));
+                    }
                     if depth == 0 {
                         number(field, value);
                     }
@@ -234,6 +242,18 @@ mod tests {
         let metadata = |element: u8| length(&names(element), FILE_METADATA, |_, _| {});
         assert_eq!(metadata(12), Ok(10));
         assert_eq!(metadata(8), Err(Flaw::OtherElements));
+    }
+
+    #[test]
+    fn a_column_of_columns_has_no_more_of_them_than_there_are_bytes() {
+        // A schema of one element with so many children.
+        let schema = |children: &[u8]| [&[0x29, 0x1C, 0x48, 1, b's', 0x15], children, &[0, 0]].concat();
+        let check = |children: &[u8]| length(&schema(children), FILE_METADATA, |_, _| {});
+        assert_eq!(check(&[2]), Ok(9));
+        assert_eq!(check(&[0x80, 2]), Err(Flaw::Miscounted(128)));
+        assert_eq!(check(&[1]), Err(Flaw::Miscounted(-1)));
+        // Of 35 bits the lower half would be small.
+        assert_eq!(check(&[0x82, 0x80, 0x80, 0x80, 0x40]), Err(Flaw::Miscounted((1 << 33) + 1)));
     }
 
     #[test]
