@@ -60,12 +60,12 @@ pub enum Error {
     },
     /// A target is so large or so small that its variance is beyond what numbers hold.
     #[error(
-        "target column {column} has a deviation of {scale:e}, whose square is beyond what numbers hold: give it in another unit"
+        "target column {column} has a size of {scale:e}, whose square is beyond what numbers hold: give it in another unit"
     )]
     TargetScale {
         /// Column of the target, from 0.
         column: usize,
-        /// Its deviation.
+        /// Its deviation, or its mean where that is too large.
         scale: f64,
     },
     /// A setting is outside its range.

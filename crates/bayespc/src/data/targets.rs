@@ -189,10 +189,16 @@ impl OwnedTargets {
     }
 }
 
-/// The variance of every target is a number.
+/// The variance of every target is a number, and so is the square of what a mean far from 0 is rounded by: networks that agree
+/// but for rounding would disagree beyond all numbers.
 fn check_target_scales(scaling: &Standardiser) -> Result<()> {
-    match scaling.scale.iter().position(|scale| !SCALES.contains(scale)) {
-        Some(column) => Err(Error::TargetScale { column, scale: scaling.scale[column] }),
+    let is_beyond = |(offset, scale): (&f64, &f64)| {
+        let too_large = offset.abs() > *SCALES.end();
+        (too_large || !SCALES.contains(scale)).then_some(if too_large { *offset } else { *scale })
+    };
+    let mut sizes = scaling.offset.iter().zip(&scaling.scale).map(is_beyond).enumerate();
+    match sizes.find_map(|(column, size)| Some((column, size?))) {
+        Some((column, scale)) => Err(Error::TargetScale { column, scale }),
         None => Ok(()),
     }
 }
@@ -200,6 +206,20 @@ fn check_target_scales(scaling: &Standardiser) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn targets_far_beyond_the_square_root_of_all_numbers_are_refused() {
+        for (first, step) in [(1e141, 0.0), (-1.7e252, 0.0), (0.0, 1e142), (0.0, 1e-144)] {
+            let values = Mat::from_fn(2, 3, |i, j| if i == 0 { j as f64 } else { first + step * j as f64 });
+            let refused = Targets::Values(values.as_ref()).scaling(None);
+            assert!(
+                matches!(refused, Err(Error::TargetScale { column: 1, .. })),
+                "{first} {step}: {refused:?}"
+            );
+        }
+        let large = Mat::from_fn(1, 3, |_, j| 1e139 + 1e130 * j as f64);
+        assert!(Targets::Values(large.as_ref()).scaling(None).is_ok());
+    }
 
     #[test]
     fn targets_of_few_evenly_spaced_values_are_found() {
