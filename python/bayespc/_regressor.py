@@ -76,7 +76,8 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
     wide_layers : {"auto", "dense"} or dict, default="auto"
         How much is kept of the precisions of wide layers: ``"dense"`` all of it, at a memory of width²;
         ``{"blocks": b}`` blocks of b units, ``{"sketch": k}`` k directions, both at a memory that is linear
-        in the width. ``"auto"`` keeps all of layers up to 2048 units. Not for `partial_fit`.
+        in the width. ``"auto"`` keeps all of layers up to 2048 units, and directions of tables with many
+        columns or far more than rows. Not for `partial_fit`, which wants ``"dense"`` after such a fit.
     time_limit : float or None, default=None
         Seconds that `fit` may take: the best that can be trained in them is kept, and a warning tells when
         they are over. The model then depends on how fast the machine is.

@@ -230,6 +230,15 @@ impl ColumnPrecision {
         Ok(d - kept)
     }
 
+    /// log |V⁻¹| − log |V⁰⁻¹|: how much the samples have said, by the lower bound of a sketch.
+    pub fn log_det_gain(&self) -> Result<f64> {
+        if let ColumnSums::Sketch(sketch) = &self.sums {
+            return Ok(sketch.directions()?.values.iter().map(|value| value.ln_1p()).sum());
+        }
+        let whole = Cholesky::new(self.dense()?.as_ref(), "the column precision")?;
+        Ok(whole.log_det() - self.prior.iter().map(|precision| precision.ln()).sum::<f64>())
+    }
+
     /// How much the precision may exceed its lower bound in any direction, in units of the prior: 0 where nothing is left
     /// out of the sums that are kept.
     pub fn slack(&self) -> f64 {

@@ -8,6 +8,12 @@
 //!
 //! The output's Ψ⁻¹ is that of its conjugate update where M is at rest, and larger anywhere else: M has not been solved for,
 //! and the noise is not understated for that. Sums of parts of the data are merged in order.
+//!
+//! A network without hidden layers whose sketch holds all directions of its data has the whole V, and M is solved for:
+//!
+//! ```text
+//! M = (Σ w t φᵀ) V          V = V⁰ − V⁰ Φ (I + Φᵀ V⁰ Φ)⁻¹ Φᵀ V⁰ , of n samples at the cost of n² d and not of d³
+//! ```
 
 use std::ops::Range;
 
@@ -15,12 +21,14 @@ use faer::{Accum, Mat};
 
 use super::curvature::curvature_root;
 use super::finalise::TopMean;
-use crate::base::linalg::{Cholesky, cast, mirror_lower, scaled_identity, symmetric_product_into};
+use crate::base::linalg::{
+    Cholesky, cast, mirror_lower, product_into, scaled_identity, symmetric_product_into,
+};
 use crate::base::parallel::{PASS, over_spans, pieces};
 use crate::data::Dataset;
-use crate::distributions::{ColumnPrecision, FrequentDirections};
+use crate::distributions::{ColumnPrecision, FrequentDirections, Purpose};
 use crate::error::{Error, Result};
-use crate::heads::Response;
+use crate::heads::{HeadSettings, Response};
 use crate::network::{Activities, Layer, Metric, Network, WideNoise, back_one, slopes};
 use crate::real::Real;
 
@@ -32,7 +40,11 @@ pub(super) fn settle<T: Real>(
     top: TopMean,
 ) -> Result<()> {
     let parts = over_spans(data.len(), |span| Sums::over(network, data, span, first_is_known));
-    let sums = merged(parts, Sums::add)?;
+    let mut sums = merged(parts, Sums::add)?;
+    if top == TopMean::Conjugate && solve(network, &sums)? {
+        let parts = over_spans(data.len(), |span| Sums::over(network, data, span, first_is_known));
+        sums = merged(parts, Sums::add)?;
+    }
     settle_layers(network, sums, first_is_known, top)?;
     let root = curvature_root(network)?;
     let parts = over_spans(data.len(), |span| Curvature::over(network, &root, data, span));
@@ -66,10 +78,27 @@ fn wide_mut<T: Real>(layer: &mut Layer<T>) -> Result<&mut crate::network::WideLa
     })
 }
 
+/// The mean of an exact linear model, if the network is one and nothing was left out of its sketch.
+fn solve<T: Real>(network: &mut Network<T>, sums: &Sums) -> Result<bool> {
+    let is_exact = |sums: &Sums| sums.columns.iter().all(|columns| columns.slack() == 0.0);
+    if sums.products.is_empty() || !is_exact(sums) {
+        return Ok(false);
+    }
+    network.output_mut().update(|b, block| {
+        let covariance = sums.columns[b].covariance::<f64>(Purpose::Leverage)?;
+        let mean = covariance.times(sums.products[b].as_ref());
+        wide_mut(block)?.set_mean(mean.transpose().to_owned());
+        Ok(())
+    })?;
+    Ok(true)
+}
+
 /// Σ w φ̂φ̂ᵀ of every layer and output block, and Σ w εεᵀ of the blocks.
 struct Sums {
     columns: Vec<ColumnPrecision>,
     errors: Vec<Mat<f64>>,
+    /// Σ w φ tᵀ of a linear model, whose targets do not depend on what it predicts; else nothing.
+    products: Vec<Mat<f64>>,
     weight: f64,
 }
 
@@ -83,9 +112,12 @@ impl Sums {
         let n_hidden = network.hidden().len();
         let empty = |layer: &Layer<T>| layer.wide().map(|wide| wide.columns().emptied());
         let blocks = network.output().blocks();
+        let linear = n_hidden == 0 && network.settings().head == HeadSettings::default();
+        let product = |block: &Layer<T>| linear.then(|| Mat::zeros(block.d_pre(), block.d_post()));
         let mut sums = Self {
             columns: network.layers().filter_map(empty).collect(),
             errors: blocks.iter().map(|block| Mat::zeros(block.d_post(), block.d_post())).collect(),
+            products: blocks.iter().filter_map(product).collect(),
             weight: 0.0,
         };
         let (means, head) = (network.means(), network.settings().head.head());
@@ -109,6 +141,11 @@ impl Sums {
                 symmetric_product_into(to, Accum::Add, error.as_ref(), error.as_ref(), 1.0);
                 let pre = rooted(&activities.pre[n_hidden], root);
                 sums.columns[n_hidden + b].absorb(pre.as_ref(), 1.0)?;
+                if let Some(product) = sums.products.get_mut(b) {
+                    let pre: Mat<f64> = cast(pre.as_ref());
+                    let target = Mat::from_fn(n, rows, |j, i| root(j) * response.targets[(first + i, j)]);
+                    product_into(product.as_mut(), Accum::Add, pre.as_ref(), target.as_ref(), 1.0);
+                }
             }
             for l in usize::from(first_is_known)..n_hidden {
                 let pre = rooted(&activities.pre[l], |j| own(j).sqrt());
@@ -122,7 +159,8 @@ impl Sums {
         for (own, other) in self.columns.iter_mut().zip(&other.columns) {
             own.add(other)?;
         }
-        for (own, other) in self.errors.iter_mut().zip(&other.errors) {
+        let pairs = self.errors.iter_mut().zip(&other.errors);
+        for (own, other) in pairs.chain(self.products.iter_mut().zip(&other.products)) {
             *own += other;
         }
         self.weight += other.weight;

@@ -39,7 +39,7 @@ impl Model {
         let samples = sorted.as_ref().map_or(*samples, OwnedSamples::view);
         let said = settings;
         let settings = &pictures::adapted(said, &samples);
-        memory::check(settings, samples.n_features(), samples.n_outputs())?;
+        memory::check_table(settings, &samples)?;
 
         let parts = calibration::hold_out(&samples, settings)?;
         let train = parts.as_ref().map_or(samples, |parts| parts.train.view());

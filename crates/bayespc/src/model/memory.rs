@@ -1,7 +1,7 @@
 //! Whether there is room for the networks, before anything is allocated.
 
 use super::settings::ModelSettings;
-use crate::data::Codes;
+use crate::data::{Codes, Samples};
 use crate::distributions::Structure;
 use crate::error::{Error, Result};
 
@@ -33,6 +33,16 @@ pub(super) fn check(settings: &ModelSettings, d_input: usize, d_output: usize) -
         return Err(Error::TooLarge { what: "a network with these hidden_layer_sizes", gigabytes });
     }
     Ok(())
+}
+
+/// The same for a table that is fitted at once, of which networks may keep less.
+pub(super) fn check_table(settings: &ModelSettings, samples: &Samples<'_>) -> Result<()> {
+    let (d, n) = (samples.n_features(), samples.n_samples());
+    let mut kept = settings.clone();
+    if let Some(wide_layers) = settings.wide_layers_of(&settings.network, d, n) {
+        kept.network.wide_layers = wide_layers;
+    }
+    check(&kept, d, samples.n_outputs())
 }
 
 /// Numbers kept for each activity of a layer's input.

@@ -14,7 +14,7 @@ use crate::heads::{Categorical, HeadSettings};
 use crate::inference::{FeedbackSettings, RelaxationSettings};
 use crate::learners::Rule;
 use crate::learning::Schedule;
-use crate::network::{NetworkSettings, PriorSettings};
+use crate::network::{NetworkSettings, PriorSettings, WideLayers};
 use crate::prediction::Method;
 use crate::real::Precision;
 use crate::training::TrainingSettings;
@@ -159,6 +159,17 @@ impl ModelSettings {
         }
         self.time_limit.map_or(Ok(()), |seconds| positive("time_limit", seconds))?;
         positive("temperature", self.temperature)
+    }
+
+    /// What a network keeps of a table with `d` columns and `n` samples, if it is not too large to be tried among others
+    /// (see [`WideLayers`]).
+    pub(super) fn wide_layers_of(&self, network: &NetworkSettings, d: usize, n: usize) -> Option<WideLayers> {
+        let may_leave_out = matches!(self.rule, Rule::Feedback(_)) && !network.residual;
+        if may_leave_out {
+            network.wide_layers.of_table(d, n, &network.hidden_layer_sizes)
+        } else {
+            Some(network.wide_layers)
+        }
     }
 
     /// Networks as the settings have them, where nothing is chosen from the data.

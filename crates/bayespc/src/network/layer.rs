@@ -200,6 +200,17 @@ impl<T: Real> Layer<T> {
         Ok(self.d_pre() as f64 - inner(col_cov.as_ref(), self.prior().pre_pre.as_ref()))
     }
 
+    /// log |V⁻¹| − log |V⁰⁻¹|: how much the samples have said of the weights.
+    pub fn log_det_gain(&self) -> Result<f64> {
+        if let Posterior::Wide(wide) = &self.posterior {
+            return wide.columns().log_det_gain();
+        }
+        let log_det = |natural: &NaturalParams| -> Result<f64> {
+            Ok(Cholesky::new(natural.pre_pre.as_ref(), "the column precision")?.log_det())
+        };
+        Ok(log_det(&self.natural())? - log_det(self.prior())?)
+    }
+
     /// V⁰ of the activities, a mean where it differs from one to another; that of the bias is left out.
     pub fn prior_var(&self) -> f64 {
         let d = (self.d_pre() - 1).max(1);

@@ -11,6 +11,13 @@ const AUTO_FROM: usize = 2048;
 /// Units of a block above that.
 const AUTO_BLOCK: usize = 512;
 
+/// Columns from which a table of few samples is a wide one.
+const SOME: usize = 512;
+
+/// Directions of the columns of a wide table, and how many a linear model may have, which needs all of them.
+const AUTO_DIRECTIONS: usize = 256;
+const MOST_DIRECTIONS: usize = 1024;
+
 /// Directions of the feedback that a wide layer keeps at most: feedback comes from few outputs.
 const FEEDBACK_DIRECTIONS: usize = 64;
 
@@ -19,7 +26,8 @@ const FEEDBACK_DIRECTIONS: usize = 64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WideLayers {
-    /// All of layers up to 2048 units, blocks of 512 above.
+    /// All of layers up to 2048 units, blocks of 512 above; directions of tables with many columns, or with far more than
+    /// samples.
     #[default]
     Auto,
     /// All of every layer.
@@ -70,12 +78,28 @@ impl WideLayers {
         }
     }
 
-    /// Whether something is left out of a network. Nothing is of one without hidden layers, which is solved exactly;
-    /// and nobody who leaves it open gets parts of his inputs where all hidden layers are kept whole.
+    /// Whether something is left out of a network. Blocks leave out nothing of one without hidden layers, which is solved
+    /// exactly; nobody who leaves it open gets parts of his inputs where all hidden layers are kept whole.
     pub fn is_wide(self, d_input: usize, hidden: &[usize]) -> bool {
         let leaves_out = |&units: &usize| self.structure(units) != Structure::Dense;
-        let by_input = self != Self::Auto && !hidden.is_empty() && leaves_out(&d_input);
+        let by_input = match self {
+            Self::Auto | Self::Dense => false,
+            Self::Blocks(_) => !hidden.is_empty() && leaves_out(&d_input),
+            Self::Sketch(_) => leaves_out(&d_input),
+        };
         by_input || hidden.iter().any(leaves_out)
+    }
+
+    /// What a network of `d_input` columns and `n` samples keeps where nobody says: directions of a table with many columns,
+    /// or with some and far fewer samples. Samples have no more directions than there are samples, so that of few nothing is
+    /// left out. None if a linear model, which needs all of them, is too large to be tried.
+    pub(crate) fn of_table(self, d_input: usize, n: usize, hidden: &[usize]) -> Option<Self> {
+        let is_long = d_input <= AUTO_FROM && (d_input < SOME || 2 * n >= d_input);
+        if self != Self::Auto || is_long {
+            return Some(self);
+        }
+        let most = if hidden.is_empty() { MOST_DIRECTIONS } else { AUTO_DIRECTIONS };
+        (!hidden.is_empty() || n <= most).then_some(Self::Sketch(n.min(most)))
     }
 }
 
@@ -99,7 +123,20 @@ mod tests {
         assert_eq!(WideLayers::Blocks(8).structure(9), Structure::Blocks(8));
         assert!(!WideLayers::Auto.is_wide(784, &[2048, 2048]) && !WideLayers::Auto.is_wide(5000, &[50]));
         assert!(WideLayers::Auto.is_wide(784, &[2049]) && WideLayers::Blocks(8).is_wide(9, &[4]));
-        assert!(!WideLayers::Blocks(8).is_wide(9, &[]));
+        assert!(!WideLayers::Blocks(8).is_wide(9, &[]) && WideLayers::Sketch(8).is_wide(9, &[]));
         assert!(WideLayers::Sketch(8).or_dense("streams").is_err());
+    }
+
+    #[test]
+    fn wide_tables_of_few_samples_lose_nothing() {
+        let of = |d, n, hidden: &[usize]| WideLayers::Auto.of_table(d, n, hidden);
+        assert_eq!(of(2048, 1024, &[50]), Some(WideLayers::Auto));
+        assert_eq!(of(511, 10, &[50]), Some(WideLayers::Auto));
+        assert_eq!(of(512, 255, &[]), Some(WideLayers::Sketch(255)));
+        assert_eq!(of(2049, 10, &[50]), Some(WideLayers::Sketch(10)));
+        assert_eq!(of(2049, 5000, &[50]), Some(WideLayers::Sketch(AUTO_DIRECTIONS)));
+        assert_eq!(of(2049, 1000, &[]), Some(WideLayers::Sketch(1000)));
+        assert_eq!(of(2049, 5000, &[]), None);
+        assert_eq!(WideLayers::Dense.of_table(2049, 5000, &[]), Some(WideLayers::Dense));
     }
 }

@@ -201,3 +201,78 @@ fn what_needs_whole_matrices_says_so_unless_it_may_choose() {
     settings.network.wide_layers = WideLayers::Sketch(0);
     assert!(matches!(settings.validate(), Err(Error::Setting { name: "network.wide_layers", .. })));
 }
+
+/// η₁ has no more directions than there are samples: a linear model of more columns than samples is that of whole matrices, mean,
+/// noise and doubt, with weights and several targets too, along the samples and far from them.
+#[test]
+fn a_linear_model_of_few_samples_is_exact_in_their_directions() {
+    let (d, n) = (70, 25);
+    let (x, new) = (normal(d, n, &mut rng(5)), normal(d, 10, &mut rng(6)));
+    let y = Mat::from_fn(2, n, |k, j| x[(k, j)] - 0.5 * x[(2, j)] + 0.2 * x[(3, j)] * x[(4, j)]);
+    let weights: Vec<f64> = (0..n).map(|j| 0.5 + (j % 3) as f64).collect();
+    for weighted in [false, true] {
+        let samples = Samples::new(&x, &y).unwrap();
+        let samples = if weighted { samples.weighted(&weights).unwrap() } else { samples };
+        let fitted = |columns: WideLayers| {
+            let mut settings = ModelSettings { precision: bayespc::Precision::F64, ..ModelSettings::fast() };
+            settings.network = NetworkSettings { hidden_layer_sizes: vec![], ..settings.network };
+            settings.network.wide_layers = columns;
+            settings.network.prior.var = 0.3;
+            Model::fit(&samples, &settings).unwrap()
+        };
+        let (sketch, whole) = (fitted(WideLayers::Sketch(n)), fitted(WideLayers::Dense));
+        assert!(sketch.members()[0].network().is_wide() && !whole.members()[0].network().is_wide());
+        for inputs in [&x, &new, &(&new * faer::Scale(100.0))] {
+            let (found, expected) = (sketch.predict(inputs).unwrap(), whole.predict(inputs).unwrap());
+            assert!(difference(&found.mean(), &expected.mean()) < 1e-9);
+            assert!(difference(&found.aleatoric_variance(), &expected.aleatoric_variance()) < 1e-9);
+            assert!(difference(&found.epistemic_variance(), &expected.epistemic_variance()) < 1e-9);
+        }
+        let again = Model::from_bytes(&sketch.to_bytes().unwrap()).unwrap();
+        assert!(again.predict(&new).unwrap().mean() == sketch.predict(&new).unwrap().mean());
+    }
+}
+
+/// Where nobody says what to keep, a wide table of few samples is kept by its samples, by the feedback rule only; a stream, which
+/// does not know how many will come, says how to fit for it.
+#[test]
+fn a_wide_table_of_few_samples_is_kept_by_its_samples() {
+    let (d, n) = (600, 40);
+    let x = normal(d, n, &mut rng(5));
+    let y = Mat::from_fn(1, n, |_, j| x[(0, j)] - x[(1, j)]);
+    let samples = Samples::new(&x, &y).unwrap();
+    let mut settings = ModelSettings::fast();
+    settings.training.epochs = 2;
+    let mut model = Model::fit(&samples, &settings).unwrap();
+    assert!(model.members()[0].network().is_wide());
+    assert!(matches!(model.partial_fit(&samples), Err(Error::Conflict { .. })));
+    settings.network.wide_layers = WideLayers::Dense;
+    let mut model = Model::fit(&samples, &settings).unwrap();
+    assert!(!model.members()[0].network().is_wide() && model.partial_fit(&samples).is_ok());
+    let mut paper = ModelSettings::paper();
+    paper.training.epochs = 1;
+    let model = Model::fit(&samples, &paper).unwrap();
+    assert!(!model.members()[0].network().is_wide());
+}
+
+/// Classes too: by default every network of a wide table is kept by its samples, the one that has learned nothing as well, and no
+/// class is impossible.
+#[test]
+fn classes_of_a_wide_table_have_probabilities() {
+    let (d, n) = (700, 40);
+    let x = normal(d, n, &mut rng(5));
+    let labels: Vec<usize> = (0..n).map(|j| usize::from(x[(0, j)] > x[(1, j)])).collect();
+    let targets = bayespc::Targets::Classes { labels: &labels, classes: 3 };
+    let mut settings = ModelSettings::default();
+    settings.search.relevance = false;
+    let model = Model::fit(&Samples::new(&x, targets).unwrap(), &settings).unwrap();
+    let is_wide = |member: &bayespc::model::Member| member.network().is_wide();
+    assert!(model.members().iter().filter(|member| !member.plan(0).network.prior.relevance).all(is_wide));
+    let p = model.predict_probabilities(&normal(d, 20, &mut rng(6))).unwrap();
+    for j in 0..20 {
+        assert!((p.col(j).iter().sum::<f64>() - 1.0).abs() < 1e-9);
+        assert!(p.col(j).iter().all(|p| *p >= 0.4 * 0.5 / (n as f64 + 1.0) / 3.0), "{:?}", p.col(j));
+    }
+    let again = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    assert!(again.predict_probabilities(&x).unwrap() == model.predict_probabilities(&x).unwrap());
+}

@@ -28,7 +28,8 @@ use crate::real::{Precision, Real};
 /// Samples of classes that candidates are compared by in a round at least, if three folds have them.
 const ROUND: usize = 100;
 
-/// Exact linear models that may join the ensemble, and how many are compared at a time.
+/// Exact linear models that may join the ensemble, and how many are compared at a time, if there is room for the matrices
+/// of so many.
 const LINES: usize = 2;
 const LINES_AT_ONCE: usize = 6;
 
@@ -221,7 +222,10 @@ impl<'a, 'b> Race<'a, 'b> {
     /// take much memory. The best are returned; of the others it is known how they did.
     fn advance_lines(&mut self, lines: &[usize], folds: usize) -> Result<Vec<usize>> {
         let mut kept: Vec<usize> = Vec::new();
-        for some in lines.chunks(LINES_AT_ONCE) {
+        let width = lines.iter().map(|&c| self.ensemble.width(self.kinds[c].plan.bins)).max().unwrap_or(0);
+        // Prior and posterior of every fold.
+        let at_once = ROOM / (2 * folds * width * width).max(1);
+        for some in lines.chunks(at_once.clamp(1, LINES_AT_ONCE)) {
             self.advance(some, folds, false)?;
             let best = self.best(&[&kept[..], some].concat(), LINES);
             self.forget(kept.iter().chain(some).filter(|c| !best.contains(c)));

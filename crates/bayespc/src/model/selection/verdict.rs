@@ -103,7 +103,12 @@ impl Race<'_, '_> {
         }
         let share = 0.5 / (self.n as f64 + 1.0);
         let weight = picked.len() as f64 * share / (1.0 - share);
-        let plan = MemberPlan::ignorant(weight, &self.settings.training);
+        let mut plan = MemberPlan::ignorant(weight, &self.settings.training);
+        // Of a wide table it keeps no more than the others.
+        plan.network.wide_layers = self.settings.network.wide_layers;
+        if let Some(kept) = self.settings.wide_layers_of(&plan.network, self.samples.n_features(), self.n) {
+            plan.network.wide_layers = kept;
+        }
         let (d, k) = (self.ensemble.width(0), self.ensemble.target_scaling.dim());
         let seed = self.settings.training.seed;
         Member::untrained(&plan, &self.settings.rule, d, k, seed).map(Some)

@@ -140,6 +140,12 @@ impl<T: Real> WideLayer<T> {
         cast_into(&mut self.mean, self.working_mean.as_ref());
     }
 
+    /// Replace M.
+    pub fn set_mean(&mut self, mean: Mat<f64>) {
+        cast_into(&mut self.working_mean, mean.as_ref());
+        self.mean = mean;
+    }
+
     /// η₁.
     pub fn columns(&self) -> &ColumnPrecision {
         &self.columns
