@@ -58,7 +58,12 @@ fn draw(seed: u64) -> Hostile {
         columns.push(next);
     }
     let x = Mat::from_fn(d, n, |i, j| columns[i][j]);
-    let target = column(&mut rng, n, columns.first());
+    // Every other target is one that can be learned: what hostile columns do to it is to be seen.
+    let target = if rng.random() {
+        (0..n).map(|_| StandardNormal.sample(&mut rng)).collect()
+    } else {
+        column(&mut rng, n, columns.first())
+    };
     let y = Mat::from_fn(1, n, |_, j| target[j]);
     let labels = (0..n).map(|_| rng.random_range(0..3)).collect();
     let weight = |rng: &mut ChaCha8Rng| [0.0, 1.0, 1e-6, 1e12][rng.random_range(0..4)];
@@ -71,7 +76,8 @@ fn draw(seed: u64) -> Hostile {
         settings.network.head = HeadSettings::VarianceNode(VarianceNode::default());
     }
     let kinds = [Calibration::None, Calibration::Holdout, Calibration::Conformal];
-    settings.calibration = kinds[rng.random_range(0..3)];
+    // Few samples are refused if some are to be held out.
+    settings.calibration = if n < 40 { Calibration::None } else { kinds[rng.random_range(0..3)] };
     Hostile { x, y, labels, weights, settings }
 }
 
@@ -117,37 +123,47 @@ fn check_laws(predictive: &Predictive, seed: u64) {
     }
 }
 
-/// CRPS = ∫ (F(y) − 1{y ≥ t})² dy, and the density integrates to one, by the trapezoidal rule on 40 000 points: with a spacing h
-/// the first is off by the step at t, less than h; a smooth density with h far below its spread is exact.
+/// CRPS = ∫ (F(y) − 1{y ≥ t})² dy, by the trapezoidal rule; and the density is the slope of F, which rises from 0 to 1, so that it
+/// integrates to one. Networks may differ by a thousand in how sure they are, and be far apart: points lie evenly and, besides,
+/// evenly in probability, and slopes are taken over as much of y as has a certain probability.
 fn check_integrals(model: &Model, x: &Mat<f64>, seed: u64) {
     let row = x.subcols(0, 1).to_owned();
     let predictive = model.predict(&row).unwrap();
     let (mean, std) = (predictive.mean()[(0, 0)], predictive.std()[(0, 0)]);
-    let reach = 60.0;
-    let n = 40_000_u32;
-    let h = 2.0 * reach * std / f64::from(n);
-    if !(h > 0.0 && h.is_finite() && mean.abs() < 1e12 * h) {
+    let quantiles = |n: u32| {
+        let levels: Vec<f64> = (0..n).map(|k| (f64::from(k) + 0.37) / f64::from(n)).collect();
+        predictive.quantile(&levels).unwrap().iter().map(|at| at[(0, 0)]).collect::<Vec<f64>>()
+    };
+    let below = |y: f64| predictive.marginal_cdf(0, 0, y);
+    let many = quantiles(4000);
+    // Not where all of it lies between neighbouring numbers.
+    if !(std > 0.0 && many[3999] - many[0] > 1e-9 * mean.abs()) {
         return;
     }
     let target = mean + 0.7 * std;
-    let at = |k: u32| mean - reach * std + h * f64::from(k);
-    let mut integral = 0.0;
-    for k in 0..=n {
-        let below = predictive.marginal_cdf(0, 0, at(k));
-        let apart = if at(k) >= target { below - 1.0 } else { below };
-        integral += h * apart * apart;
-    }
+    let evenly = (0..=4000).map(|k| mean + std * (0.03 * f64::from(k) - 60.0));
+    let mut points: Vec<f64> = evenly.chain(many).chain([target, target.next_down()]).collect();
+    points.sort_by(f64::total_cmp);
+    let square = |y: f64| (below(y) - if y >= target { 1.0 } else { 0.0 }).powi(2);
+    let squares: Vec<f64> = points.iter().map(|&y| square(y)).collect();
+    let pieces = points.windows(2).zip(squares.windows(2));
+    let integral: f64 = pieces.map(|(at, value)| 0.5 * (at[1] - at[0]) * (value[0] + value[1])).sum();
     let crps = predictive.crps(Mat::from_fn(1, 1, |_, _| target).as_ref()).unwrap()[(0, 0)];
-    assert!((crps - integral).abs() < 2.0 * h + 1e-3 * crps, "seed {seed}: {crps} {integral}");
-    let targets: Vec<f64> = (0..n / 10).map(|k| at(10 * k)).collect();
-    let rows = Mat::from_fn(row.nrows(), targets.len(), |i, _| row[(i, 0)]);
-    let densities = model
-        .predict(&rows)
-        .unwrap()
-        .log_density(Mat::from_fn(1, targets.len(), |_, j| targets[j]).as_ref())
-        .unwrap();
-    let mass: f64 = densities.iter().map(|log| 10.0 * h * log.exp()).sum();
-    assert!((mass - 1.0).abs() < 5e-3, "seed {seed}: the density integrates to {mass}");
+    assert!((crps - integral).abs() < 2e-3 * crps, "seed {seed}: {crps} {integral}");
+
+    let some = quantiles(40);
+    let rows = Mat::from_fn(row.nrows(), some.len(), |i, _| row[(i, 0)]);
+    let targets = Mat::from_fn(1, some.len(), |_, j| some[j]);
+    let densities = model.predict(&rows).unwrap().log_density(targets.as_ref()).unwrap();
+    for (&y, log_density) in some.iter().zip(densities) {
+        let density = log_density.exp();
+        let step = 1e-4 / density;
+        if step > 1e-9 * y.abs() {
+            let slope = (below(y + step) - below(y - step)) / (2.0 * step);
+            assert!((slope / density - 1.0).abs() < 1e-2, "seed {seed}, at {y}: {slope} {density}");
+        }
+    }
+    assert!(below(mean - 1e6 * std) < 1e-6 && below(mean + 1e6 * std) > 1.0 - 1e-6, "seed {seed}");
 }
 
 fn check_file(model: &Model, x: &Mat<f64>, seed: u64) {
@@ -156,41 +172,75 @@ fn check_file(model: &Model, x: &Mat<f64>, seed: u64) {
     assert!(a == b, "seed {seed}: a file predicts what was saved");
 }
 
-#[test]
-fn hostile_tables_of_values_give_finite_predictions_or_typed_errors() {
-    let mut learned = 0;
-    for seed in 0..n_seeds() {
-        let Hostile { x, y, weights, settings, .. } = draw(seed);
-        let Some(samples) = attempt(Samples::new(&x, &y)) else { continue };
-        let samples = match &weights {
-            Some(weights) => match attempt(samples.weighted(weights)) {
-                Some(samples) => samples,
-                None => continue,
-            },
-            None => samples,
-        };
-        if let Some(model) = attempt(Model::fit(&samples, &settings)) {
-            check_file(&model, &x, seed);
-            if let Some(predictive) = attempt(model.predict(&x)) {
-                check_laws(&predictive, seed);
-                if settings.calibration != Calibration::Conformal {
-                    check_integrals(&model, &x, seed);
-                }
-                learned += 1;
+/// Fit and stream a table, and check what comes of it; tells whether it could be learned from.
+fn try_values(seed: u64, hostile: &Hostile) -> bool {
+    let Hostile { x, y, weights, settings, .. } = hostile;
+    let Some(samples) = attempt(Samples::new(x, y)) else { return false };
+    let samples = match weights {
+        Some(weights) => match attempt(samples.weighted(weights)) {
+            Some(samples) => samples,
+            None => return false,
+        },
+        None => samples,
+    };
+    let mut learned = false;
+    if let Some(model) = attempt(Model::fit(&samples, settings)) {
+        check_file(&model, x, seed);
+        if let Some(predictive) = attempt(model.predict(x)) {
+            check_laws(&predictive, seed);
+            if settings.calibration != Calibration::Conformal {
+                check_integrals(&model, x, seed);
             }
-        }
-        let streaming = ModelSettings { calibration: Calibration::None, ..settings };
-        if let Some(mut model) = attempt(Model::for_stream(&samples, &streaming)) {
-            for _ in 0..2 {
-                attempt(model.partial_fit(&samples));
-            }
-            if let Some(predictive) = attempt(model.predict(&x)) {
-                check_laws(&predictive, seed);
-            }
+            learned = true;
         }
     }
+    let streaming = ModelSettings { calibration: Calibration::None, ..settings.clone() };
+    if let Some(mut model) = attempt(Model::for_stream(&samples, &streaming)) {
+        for _ in 0..2 {
+            attempt(model.partial_fit(&samples));
+        }
+        if let Some(predictive) = attempt(model.predict(x)) {
+            check_laws(&predictive, seed);
+        }
+    }
+    learned
+}
+
+#[test]
+fn hostile_tables_of_values_give_finite_predictions_or_typed_errors() {
+    let learned = (0..n_seeds()).filter(|&seed| try_values(seed, &draw(seed))).count() as u64;
     // Most of them can be learned from: a test that refuses everything would show nothing.
-    assert!(learned > n_seeds() / 4, "{learned} of {} were learned", n_seeds());
+    assert!(learned > n_seeds() / 2, "{learned} of {} were learned", n_seeds());
+}
+
+/// What people run: networks chosen by a search, on fewer tables, since each takes a second.
+#[test]
+fn the_default_is_no_less_sound_on_hostile_tables() {
+    let seeds = n_seeds() / 4;
+    let searched = |seed: u64| {
+        let mut hostile = draw(2_000_000 + seed);
+        let calibration = hostile.settings.calibration;
+        hostile.settings = ModelSettings { calibration, ..ModelSettings::default() };
+        try_values(2_000_000 + seed, &hostile)
+    };
+    let learned = (0..seeds).filter(|&seed| searched(seed)).count() as u64;
+    assert!(learned > seeds / 2, "{learned} of {seeds} were learned");
+}
+
+/// Many columns and few samples, by default: what a network keeps goes by the samples, or this would take all memory.
+#[test]
+fn ten_thousand_columns_are_learned_in_the_memory_of_a_few() {
+    let d = if std::env::var_os("BAYESPC_HOSTILE").is_some() { 10_000 } else { 3000 };
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let n = 30;
+    let x: Mat<f64> = Mat::from_fn(d, n, |_, _| StandardNormal.sample(&mut rng));
+    let y = Mat::from_fn(1, n, |_, j| 2.0 * x[(0, j)] - x[(1, j)]);
+    let model = Model::fit(&Samples::new(&x, &y).unwrap(), &ModelSettings::default()).unwrap();
+    check_file(&model, &x, 3);
+    check_laws(&model.predict(&x).unwrap(), 3);
+    check_integrals(&model, &x, 3);
+    // A whole precision of the columns alone has d² numbers.
+    assert!(model.to_bytes().unwrap().len() < d * d);
 }
 
 #[test]
