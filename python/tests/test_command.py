@@ -1,11 +1,9 @@
 """The package and the command share one model file: what one fits, the other predicts to 1e-12."""
 
 import csv
-import os
-import shutil
 import subprocess
-from pathlib import Path
 
+import built
 import numpy as np
 import pytest
 from quick import quick_classifier, quick_regressor
@@ -13,7 +11,6 @@ from quick import quick_classifier, quick_regressor
 import bayespc
 from bayespc import BPCClassifier, BPCRegressor
 
-ROOT = Path(__file__).parents[2]
 TOLERANCE = 1e-12
 
 # Models of the command know their columns' names; the arrays here have none.
@@ -23,13 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature na
 @pytest.fixture(scope="module")
 def command():
     """Return a function that runs the command and gives what it printed."""
-    given = os.environ.get("BAYESPC_COMMAND")
-    built = [ROOT / "target" / profile / "bayespc" for profile in ("release", "debug")]
-    # Of two builds the newer one: the other may be of older sources.
-    newest = sorted((path for path in built if path.is_file()), key=lambda path: -path.stat().st_mtime)
-    found = (shutil.which(given) or given) if given else next(iter(newest), None)
-    if found is None:
-        pytest.skip("no command: set BAYESPC_COMMAND or run `cargo build -p bayespc-cli`")
+    found = built.command()
 
     def run(*arguments):
         done = subprocess.run([found, *map(str, arguments)], capture_output=True, text=True, timeout=120)

@@ -3,8 +3,8 @@
 import json
 import os
 import subprocess
-from pathlib import Path
 
+import built
 import numpy as np
 import pytest
 from test_command import command, write_table  # noqa: F401
@@ -12,7 +12,6 @@ from test_command import command, write_table  # noqa: F401
 import bayespc
 from bayespc import BPCClassifier, BPCRegressor, _core, presets
 
-ROOT = Path(__file__).parents[2]
 KINDS = [BPCRegressor, BPCClassifier]
 
 
@@ -104,9 +103,7 @@ def regression(n=30):
 @pytest.fixture(scope="module")
 def example():
     """Return a function that runs the library's example and gives the numbers it printed."""
-    built = [ROOT / "target" / profile / "examples" / "fit_csv" for profile in ("release", "debug")]
-    newest = sorted((path for path in built if path.is_file()), key=lambda path: -path.stat().st_mtime)
-    found = os.environ.get("BAYESPC_FIT_CSV") or next(iter(newest), None)
+    found = os.environ.get("BAYESPC_FIT_CSV") or built.newest("examples", "fit_csv")
     if found is None:
         pytest.skip("no example: set BAYESPC_FIT_CSV or run `cargo build -p bayespc --example fit_csv`")
 

@@ -1,34 +1,122 @@
-"""What stands in the documentation runs: the Python blocks of a page, in turn, in an empty folder."""
+"""What stands in README and documentation runs: Python and shell blocks of a page, in turn.
 
+They run in a folder with the files they name.
+
+Rust blocks are tried by crates/bayespc/tests/suite/documented.rs.
+"""
+
+import os
 import re
+import shutil
+import subprocess
 import warnings
 from pathlib import Path
 
+import built
+import numpy as np
+import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "guides").glob("*.md")])
+PAGES = sorted([*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "guides").glob("*.md"), ROOT / "README.md"])
 # A block below such a comment needs something that is not here; the comment says what.
-NOT_RUN = "<!-- not run"
-BLOCK = re.compile(r"(<!-- not run[^\n]*-->\n+)?```python\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"(<!-- not run[^\n]*-->\n+)?```(\w+)\n(.*?)```", re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)(?:#([^)]*))?\)")
 
+COMMAND = """#!/bin/bash
+# The command, but quick: a search gets two seconds, rounds are few, and a server is ended when it has begun.
+case $1 in
+serve) exec timeout --preserve-status 1 {command} "${{@/%80[08]0/0}}" ;;
+begin) exec {command} "$@" --rounds 3 ;;
+esac
+case " $* " in
+" evaluate "* | " fit "*) case " $* " in
+    *" --stream "* | *" --preset "* | *" --time-limit "*) ;;
+    *) exec {command} "$@" --time-limit 2 ;;
+    esac ;;
+esac
+exec {command} "$@"
+"""
 
-def blocks(page: Path) -> list[str]:
-    return [code for skip, code in BLOCK.findall(page.read_text(encoding="utf-8")) if not skip]
+
+def blocks(page: Path, language: str) -> list[str]:
+    """Return the blocks of a page that run here."""
+    found = BLOCK.findall(page.read_text(encoding="utf-8"))
+    return [code for skip, kind, code in found if kind == language and not skip]
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.stem)
-def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Make the folder of a reader of the pages, and go there."""
     monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    n = 80
+    flats = pd.DataFrame({"id": range(500, 500 + n), "size": rng.uniform(20, 120, n).round(1)})
+    flats["city"] = rng.choice(["Bern", "Chur", "Genf"], n)
+    flats["zip"] = rng.choice([3000, 7000, 1200], n)
+    flats["note"] = [f"{word} {i % 7} rooms" for i, word in enumerate(rng.choice(["sunny", "quiet"], n))]
+    flats["built"] = pd.date_range("1990-01-01", periods=n, freq="90D").strftime("%Y-%m-%d")
+    flats["rent"] = (12 * flats["size"] + rng.normal(0, 50, n)).round()
+    flats.to_csv("flats.csv", index=False)
+    flats.to_csv("flats.csv.gz", index=False)
+    flats[40:].to_csv("other-flats.csv", index=False)
+    flats[:5].drop(columns="rent").to_csv("new-flats.csv", index=False)
+    flats[:5].drop(columns="rent").to_excel("new.xlsx", sheet_name="Offers", index=False)
+    patients = pd.DataFrame(rng.normal(size=(n, 3)) @ rng.normal(size=(3, 5)), columns=list("abcde"))
+    patients = patients.mask(rng.random(patients.shape) < 0.1)
+    patients.to_csv("patients.csv", index=False)
+    meters = pd.DataFrame({"hour": rng.integers(0, 24, 900), "heat": rng.normal(size=900)})
+    meters["load"] = np.sin(meters["hour"]) + meters["heat"] + 0.1 * rng.normal(size=900)
+    meters.to_csv("meters.csv.gz", index=False)
+    meters[:100].to_csv("today.csv", index=False)
+    meters.rename(columns={"load": "y"}).to_csv("big.csv", index=False)
+    Path("parts").mkdir()
+    for part in (6, 7):
+        meters[part::8].to_csv(f"parts/{part:02}.csv", index=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.stem)
+def test_the_examples_of_a_page_run(page, folder):
     names: dict[str, object] = {"__name__": page.stem}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for number, code in enumerate(blocks(page), 1):
+        for number, code in enumerate(blocks(page, "python"), 1):
             exec(compile(code, f"{page.name}, block {number}", "exec"), names)
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda p: p.stem)
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "sh")], ids=lambda p: p.stem)
+def test_the_commands_of_a_page_run(page, folder):
+    if shutil.which("bash") is None or shutil.which("timeout") is None:
+        pytest.skip("needs bash and timeout")
+    command = built.command()
+    tools = folder / "tools"
+    tools.mkdir()
+    (tools / "bayespc").write_text(COMMAND.format(command=command))
+    (tools / "bayespc").chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
+    # What earlier pages made, and what is predicted in this one.
+    quick = ["--preset", "fast", "--set", "training.epochs=2"]
+    for target, data in (("rent", "flats.csv"), ("quality", "wine")):
+        fit = [command, "fit", data, "--target", target, *quick]
+        subprocess.run([*fit, "--out", f"{target}.safetensors"], check=True)
+    shutil.copy("patients.csv" if page.stem == "generative" else wines(), "new.csv")
+    for number, code in enumerate(blocks(page, "sh"), 1):
+        line = ["bash", "-e", "-o", "pipefail", "-c", code]
+        done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, f"{page.name}, block {number}:\n{code}\n{done.stderr}"
+
+
+def wines() -> str:
+    """Write a table with the columns of the built-in wine data, and return its name."""
+    names = "fixed_acidity volatile_acidity citric_acid residual_sugar chlorides free_sulfur_dioxide"
+    names += " total_sulfur_dioxide density ph sulphates alcohol"
+    row = [7.4, 0.7, 0.0, 1.9, 0.076, 11.0, 34.0, 0.9978, 3.51, 0.56, 9.4]
+    pd.DataFrame([row, row], columns=names.split()).to_csv("new-wines.csv", index=False)
+    return "new-wines.csv"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
 def test_links_of_a_page_lead_somewhere(page):
     for target, _ in LINK.findall(page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), f"{page.name}: {target}"

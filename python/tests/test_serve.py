@@ -2,30 +2,23 @@
 
 import io
 import json
-import os
 import shutil
 import signal
 import subprocess
 import urllib.error
 import urllib.request
-from pathlib import Path
 
+import built
 import numpy as np
 import pandas as pd
 import pytest
 
-ROOT = Path(__file__).parents[2]
 QUICK = ["--set", "training.epochs=5", "--set", "network.hidden_layer_sizes=[8]", "--search", "off"]
 
 
 @pytest.fixture(scope="module")
 def command():
-    given = os.environ.get("BAYESPC_COMMAND")
-    built = [ROOT / "target" / profile / "bayespc" for profile in ("release", "debug")]
-    newest = sorted((path for path in built if path.is_file()), key=lambda path: -path.stat().st_mtime)
-    found = (shutil.which(given) or given) if given else next(iter(newest), None)
-    if found is None:
-        pytest.skip("no command: set BAYESPC_COMMAND or run `cargo build -p bayespc-cli`")
+    found = built.command()
     if "serve" not in subprocess.run([found, "--help"], capture_output=True, text=True, timeout=60).stdout:
         pytest.skip("the command was built without the feature `serve`")
     return found

@@ -7,6 +7,7 @@ mod common;
 mod baselines;
 mod columns;
 mod determinism;
+mod documented;
 mod elsewhere;
 mod epistemic_toy;
 mod equilibrium;
