@@ -6,7 +6,7 @@
 #   scripts/python-env.sh --tools    install the tools only
 #   scripts/python-env.sh --dist     build as it is given to others, with link-time optimisation
 #
-# Safe to run again: tools are installed when their list has changed, and the wheel is reinstalled when
+# Safe to run again: tools are installed when their list or its versions have changed, and the wheel is reinstalled when
 # building gave another one. PYTHON names the interpreter (python3).
 set -eu
 cd "$(dirname "$0")/.."
@@ -17,13 +17,15 @@ case ${1:-} in
 *) profile=--release ;;
 esac
 
-tools="maturin>=1.9.4,<2 numpy scikit-learn pandas polars pyarrow matplotlib tqdm ngboost onnx onnxruntime shap dask distributed duckdb nbformat pytest ruff pyright playwright tritonclient[http] openapi-spec-validator"
+# Their versions are in constraints.txt.
+tools="maturin numpy scikit-learn pandas openpyxl polars pyarrow matplotlib tqdm ngboost onnx onnxruntime shap dask distributed duckdb nbformat pytest ruff pyright playwright tritonclient[http] openapi-spec-validator"
 [ -x .venv/bin/python ] || "${PYTHON:-python3}" -m venv .venv
-if [ "$(cat .venv/tools 2>/dev/null || true)" != "$tools" ]; then
+wanted="$tools $(cksum <scripts/constraints.txt)"
+if [ "$(cat .venv/tools 2>/dev/null || true)" != "$wanted" ]; then
     # Most of what comes is never imported: what is gets compiled then.
     # shellcheck disable=SC2086 # a list of words
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile $tools
-    printf '%s\n' "$tools" >.venv/tools
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint scripts/constraints.txt $tools
+    printf '%s\n' "$wanted" >.venv/tools
 fi
 [ "${1:-}" != --tools ] || exit 0
 
