@@ -1,20 +1,26 @@
 """Kill the command at random moments and see what is left.
 
-    python scripts/soak/crashes.py --command target/release/bayespc [--minutes 5] [--seed 0] [--python .venv/bin/python]
+    python scripts/soak/crashes.py --command target/release/bayespc [--minutes 5] [--seed 0]
+        [--python .venv/bin/python]
 
 Trials take turns, in a folder of their own:
 
-* `fit --out` over an existing model, killed (SIGKILL): the old file or the new one is there, whole, and nothing else;
-* `fit --stream --checkpoint`, killed again and again and started again with the same command: the model it ends with has
-  the bits of an undisturbed run;
-* `fit --out` where the disk is full or the folder is read-only: an error, and the old file as it was;
+* `fit --out` over an existing model, killed (SIGKILL): the old file or the new one is there, whole, and
+  nothing else;
+* `fit --stream --checkpoint`, killed again and again and started again with the same command: the model it
+  ends with has the bits of an undisturbed run;
+* everything the command writes, with room for a part of it, on a full device, in a folder that is read-only
+  or not there: an error, the old file as it was, and nothing else;
+* a table and a model that are replaced while `predict` reads them: the predictions of what was there before
+  or after, whole, and of no mixture of the two; of files that are cut off: predictions or an error, never a
+  crash;
 * two writers of one file at once: one of their two models, whole;
 * `reproduce figure2 --quick`, killed and started again until it ends: the records of an undisturbed run;
-* with `--python`, a fit in rounds on a Dask cluster with a checkpoint, of which client and workers are killed, until it ends:
-  the bits of an undisturbed fit.
+* with `--python`, a fit in rounds on a Dask cluster with a checkpoint, of which client and workers are
+  killed, until it ends: the bits of an undisturbed fit.
 
-One JSON line in the end: how many kills, in how many of them a new file was found, what went wrong (nothing, or the
-script exits with 1).
+One JSON line in the end: how many kills, in how many of them a new file was found, what went wrong
+(nothing, or the script exits with 1).
 """
 
 import argparse
@@ -22,12 +28,15 @@ import contextlib
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 ROWS = 30_000
@@ -62,11 +71,12 @@ class Driver:
     """The command, a folder, and what was seen."""
 
     def __init__(self, command: Path, folder: Path, seed: int) -> None:
-        self.command = str(command.resolve())
         self.folder = folder
+        # A copy: a user who may write nothing may not be able to read the original either.
+        self.command = str(shutil.copy(command, folder / "bayespc"))
         self.random = random.Random(seed)
         self.counts = {"kills": 0, "old": 0, "new": 0, "resumed": 0, "refused": 0, "races": 0}
-        self.counts |= {"reproduced": 0, "rounds": 0}
+        self.counts |= {"swapped": 0, "cut off": 0, "reproduced": 0, "rounds": 0}
         self.python: str | None = None
         self.wrong: list[str] = []
         self.table = folder / "table.csv"
@@ -80,13 +90,14 @@ class Driver:
         self.small.write_text("".join(self.table.open().readlines()[:401]))
         self.quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
-    def start(self, arguments: list[str], where: Path) -> "subprocess.Popen[bytes]":
+    def start(self, arguments: list[str], where: Path, **options: object) -> "subprocess.Popen[bytes]":
         """Start the command."""
-        return subprocess.Popen([self.command, *arguments], cwd=where, **self.quiet)  # type: ignore[call-overload]
+        line = [self.command, *arguments]
+        return subprocess.Popen(line, cwd=where, **self.quiet, **options)  # type: ignore[call-overload]
 
-    def run(self, arguments: list[str], where: Path) -> int:
+    def run(self, arguments: list[str], where: Path, **options: object) -> int:
         """Run the command to its end."""
-        return self.start(arguments, where).wait()
+        return self.start(arguments, where, **options).wait()
 
     def killed(self, arguments: list[str], where: Path, longest: float) -> bool:
         """Run the command and kill it at a random moment; tell whether it was still running."""
@@ -164,12 +175,99 @@ class Driver:
         shutil.rmtree(where, ignore_errors=True)
         where.mkdir()
         fit = ["fit", str(self.small), "--target", "y", "--preset", "fast", "--set", "training.epochs=1"]
+        stream = ["fit", str(self.table), "--target", "y", "--stream"]
+        predict = ["predict", str(self.folder / "model.safetensors"), str(self.table), "--out"]
+        self.run([*fit, "--out", predict[1]], where)
         for target in ("/dev/full", "no/such/folder/m.safetensors"):
-            if self.run([*fit, "--out", target], where) == 0:
-                self.complain(f"a model was written to {target}")
-            self.counts["refused"] += 1
-        if any(where.iterdir()):
-            self.complain(f"a failed write left {sorted(where.iterdir())}")
+            self.refused([*fit, "--out", target], where)
+        for line, name in (
+            ([*fit, "--out"], "m.safetensors"),
+            ([*fit, "--report"], "r.html"),
+            (predict, "p.csv"),
+            (predict, "p.parquet"),
+            ([*stream, "--out"], "s.safetensors"),
+            ([*stream, "--every", "8192", "--checkpoint"], "c.safetensors"),
+        ):
+            arguments = [*line, name]
+            if self.run(arguments, where) != 0:
+                self.complain(f"{arguments} failed where nothing was in its way")
+            if name.startswith("c."):
+                # A checkpoint is gone when its stream is at its end.
+                shutil.copy(where / "s.safetensors", where / name)
+            room = self.random.randrange((where / name).stat().st_size)
+            self.refused(arguments, where, preexec_fn=lambda room=room: has_room_for(room))
+            where.chmod(0o555)
+            # Nothing is forbidden to root.
+            self.refused(arguments, where, **({"user": "nobody"} if os.geteuid() == 0 else {}))
+            where.chmod(0o755)
+
+    def refused(self, arguments: list[str], where: Path, **options: object) -> None:
+        """Run a command that cannot write, and see that all files are as they were."""
+        before = {path.name: path.read_bytes() for path in where.iterdir()}
+        code = self.run(arguments, where, **options)
+        after = {path.name: path.read_bytes() for path in where.iterdir()}
+        if code not in (1, 2):
+            self.complain(f"{arguments} with {options} ended with {code}")
+        if after != before:
+            changed = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
+            self.complain(f"{arguments} with {options} failed and changed {changed}")
+        self.counts["refused"] += 1
+
+    def replacing(self) -> None:
+        """Replace a table and a model while they are read, or cut them off."""
+        where = self.folder / "replacing"
+        shutil.rmtree(where, ignore_errors=True)
+        where.mkdir()
+        fit = ["fit", str(self.small), "--target", "y", "--preset", "fast", "--set", "training.epochs=1"]
+        for seed in ("1", "2"):
+            self.run([*fit, "--seed", seed, "--out", f"{seed}.safetensors"], where)
+        lines = self.table.read_text().splitlines()
+        # The same values in other columns: a header of one file and rows of the other would be accepted.
+        (where / "a.csv").write_text("\n".join(["a,b,c", *lines[1:]]))
+        (where / "b.csv").write_text("\n".join(["b,a,c", *lines[1:20_000]]))
+
+        def put(name: str, suffix: str) -> None:
+            shutil.copy(where / f"{name}.{suffix}", where / f"next.{suffix}")
+            os.replace(where / f"next.{suffix}", where / f"now.{suffix}")
+
+        predict = ["predict", "now.safetensors", "now.csv", "--out", "p.csv"]
+        expected = {}
+        began = time.monotonic()
+        for pair in [(model, table) for model in "12" for table in "ab"]:
+            put(pair[0], "safetensors")
+            put(pair[1], "csv")
+            self.run(predict, where)
+            expected[(where / "p.csv").read_bytes()] = pair
+        each = (time.monotonic() - began) / 4
+        if len(expected) != 4:
+            self.complain("two models of two tables should have four predictions")
+        for turn in range(20):
+            name, suffix = [("1", "safetensors"), ("a", "csv"), ("2", "safetensors"), ("b", "csv")][turn % 4]
+            self.disturbed(predict, where, each, lambda name=name, suffix=suffix: put(name, suffix))
+            if (where / "p.csv").read_bytes() not in expected:
+                self.complain(f"predictions of a mixture when now.{suffix} became {name}.{suffix}")
+            self.counts["swapped"] += 1
+        for turn in range(10):
+            put("a", "csv")
+            put("1", "safetensors")
+            cut = where / ("now.csv" if turn % 2 else "now.safetensors")
+            size = self.random.randrange(cut.stat().st_size)
+            (where / "p.csv").unlink(missing_ok=True)
+            code = self.disturbed(predict, where, each, lambda cut=cut, size=size: os.truncate(cut, size))
+            if code not in (0, 1) or (where / "p.csv").exists() != (code == 0):
+                self.complain(f"{cut.name} was cut off at {size} while it was read: exit code {code}")
+            self.counts["cut off"] += 1
+        if left := [path.name for path in where.iterdir() if path.name.startswith(".")]:
+            self.complain(f"reading what changes left {left}")
+
+    def disturbed(self, arguments: list[str], where: Path, longest: float, what: Callable[[], None]) -> int:
+        """Do something at a random moment of a command's life, and return how the command ended."""
+        timer = threading.Timer(self.random.uniform(0, longest), what)
+        process = self.start(arguments, where)
+        timer.start()
+        code = process.wait()
+        timer.join()
+        return code
 
     def racing(self) -> None:
         """Let two commands write one file."""
@@ -197,7 +295,9 @@ class Driver:
         line = ["reproduce", "figure2", "--quick", "--out"]
         began = time.monotonic()
         if self.run([*line, "whole"], where) != 0:
-            self.complain("an experiment that nobody disturbed failed (it needs the table yacht: set BAYESPC_DATA)")
+            self.complain(
+                "an experiment that nobody disturbed failed (it needs the table yacht: set BAYESPC_DATA)"
+            )
             return
         longest = 0.8 * (time.monotonic() - began)
         for attempt in range(12):
@@ -251,9 +351,17 @@ class Driver:
         process.wait()
 
 
+def has_room_for(size: int) -> None:
+    """Let a process write files of so many bytes and no larger, as where a disk fills up."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
 def main() -> None:
     """Take turns until the time is up."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--command", type=Path, required=True, help="the program bayespc")
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--seed", type=int, default=0)
@@ -262,7 +370,10 @@ def main() -> None:
     end = time.monotonic() + 60 * arguments.minutes
     with tempfile.TemporaryDirectory() as folder:
         driver = Driver(arguments.command, Path(folder), arguments.seed)
-        trials = [driver.overwriting, driver.resuming, driver.refusing, driver.racing, driver.reproducing]
+        # For whoever may write nothing to read.
+        os.chmod(folder, 0o755)
+        trials = [driver.overwriting, driver.resuming, driver.refusing, driver.replacing, driver.racing]
+        trials.append(driver.reproducing)
         if arguments.python is not None:
             # Not resolved: a virtual environment is known by where its interpreter seems to be.
             driver.python = str(arguments.python.absolute())

@@ -4,14 +4,18 @@
 
 A model is fitted to the built-in wine table and served. Then, all at once and for so many seconds each:
 
-* good:     requests of one row, on open connections, as fast as answers come; every answer must be that of the model;
-* mixed:    good ones between broken JSON, wrong columns, wrong types, oversized bodies, unknown paths: 4xx for those, named;
+* good:     requests of one row, on open connections, as fast as answers come; every answer must be that of
+            the model;
+* mixed:    good ones between broken JSON, wrong columns, wrong types, oversized bodies, unknown paths: 4xx
+            for those, named;
 * slow:     clients that send a byte now and then, beside good ones; good ones must not wait for them;
-* reload:   the model file is replaced by another again and again: every answer is that of one of the two models;
-* stop:     SIGTERM under load: every request that was accepted is answered, and the process ends with 0.
+* reload:   the model file is replaced by another again and again: every answer is that of one of the two
+            models;
+* stop:     SIGTERM under load, in the middle of long requests too: every request that was accepted is
+            answered, and the process ends with 0.
 
-One JSON line in the end: requests per second, latencies in milliseconds, memory in MB, what went wrong (nothing, or the
-script exits with 1). Bounded in time and in the number of clients.
+One JSON line in the end: requests per second, latencies in milliseconds, memory in MB, what went wrong
+(nothing, or the script exits with 1). Bounded in time and in the number of clients.
 """
 
 from __future__ import annotations
@@ -33,10 +37,16 @@ from pathlib import Path
 from typing import Any
 
 ROW = {
-    "fixed_acidity": 7.4, "volatile_acidity": 0.7, "citric_acid": 0.0, "residual_sugar": 1.9, "chlorides": 0.076,
-    "free_sulfur_dioxide": 11.0, "total_sulfur_dioxide": 34.0, "density": 0.9978, "ph": 3.51, "sulphates": 0.56,
-    "alcohol": 9.4,
+    "fixed_acidity": 7.4, "volatile_acidity": 0.7, "citric_acid": 0.0, "residual_sugar": 1.9,
+    "chlorides": 0.076, "free_sulfur_dioxide": 11.0, "total_sulfur_dioxide": 34.0, "density": 0.9978,
+    "ph": 3.51, "sulphates": 0.56, "alcohol": 9.4,
 }  # fmt: skip
+
+LONG = 20_000
+"""Rows of a request that takes a while."""
+
+ACCEPTED = 0.02
+"""Seconds after which a server has taken what was sent to it; what came later may meet a closed door."""
 
 
 class Failure(Exception):
@@ -52,11 +62,14 @@ class Connection:
 
     async def post(self, path: str, body: bytes, kind: str = "application/json") -> tuple[int, bytes]:
         """Ask and return status and body; a new connection where the last one was closed."""
-        if self.streams is None:
-            self.streams = await asyncio.open_connection("127.0.0.1", self.port)
-        reader, writer = self.streams
-        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
         try:
+            if self.streams is None:
+                self.streams = await asyncio.open_connection("127.0.0.1", self.port)
+            reader, writer = self.streams
             writer.write(head.encode() + body)
             await writer.drain()
             status = await reader.readline()
@@ -158,7 +171,8 @@ class Load:
 
     async def bad(self, until: float, seen: Counter[int]) -> None:
         """Ask what cannot be answered."""
-        unknown = json.loads(self.body) | {"inputs": [{"name": "x", "shape": [1], "datatype": "FP64", "data": [1]}]}
+        column = {"name": "x", "shape": [1], "datatype": "FP64", "data": [1]}
+        unknown = json.loads(self.body) | {"inputs": [column]}
         texts = json.loads(self.body)
         texts["inputs"][0] |= {"datatype": "BYTES", "data": ["sour"]}
         asked: list[tuple[str, bytes, set[int]]] = [
@@ -213,50 +227,56 @@ class Load:
         rate = round(len(seen) / (time.monotonic() - began))
         return {"requests": len(seen), "per_second": rate, **at, "memory_mb": round(self.memory(), 1)}
 
+    def put(self, name: str) -> None:
+        """Put a model in place of the one that is served, atomically."""
+        shutil.copy(self.folder / f"{name}.safetensors", self.folder / "draft")
+        os.replace(self.folder / "draft", self.folder / "m.safetensors")
+
     async def replacing(self, until: float) -> None:
-        """Put another model in place of the one that is served, atomically, again and again."""
-        names = ("b", "a")
+        """Replace the model that is served again and again."""
         turn = 0
         while time.monotonic() < until:
-            shutil.copy(self.folder / f"{names[turn % 2]}.safetensors", self.folder / "draft")
-            os.replace(self.folder / "draft", self.folder / "m.safetensors")
+            self.put("ba"[turn % 2])
             turn += 1
             await asyncio.sleep(1.5)
 
     async def stopping(self) -> dict[str, float]:
-        """Send SIGTERM under load: what was accepted is answered."""
-        answered = lost = 0
-        stop = asyncio.Event()
+        """Send SIGTERM under load, long requests among it: what was accepted is answered."""
+        seen = Counter[str]()
+        signalled = float("inf")
+        table = "\n".join([",".join(ROW), *[",".join(map(str, ROW.values()))] * LONG]).encode()
 
-        async def ask() -> None:
-            nonlocal answered, lost
+        async def ask(*request: Any) -> None:
             connection = Connection(self.port)
             while True:
+                sent = time.monotonic()
                 try:
-                    if connection.streams is None:
-                        connection.streams = await asyncio.open_connection("127.0.0.1", self.port)
-                except OSError:
-                    return
-                try:
-                    status, _ = await connection.post(self.path, self.body)
+                    status, _ = await connection.post(*request)
                 except Failure:
-                    # A connection that was idle may be closed: only what was sent before the signal was accepted.
-                    if not stop.is_set():
-                        lost += 1
+                    if sent < signalled - ACCEPTED:
+                        seen["lost"] += 1
+                    elif sent < signalled:
+                        seen["on its way"] += 1
                     return
-                answered += status == 200
+                if status == 200:
+                    seen["answered"] += 1
+                    seen["answered after the signal"] += signalled < time.monotonic()
+                elif status != 503:
+                    self.complain(f"a good request before SIGTERM: {status}")
 
-        clients = [asyncio.create_task(ask()) for _ in range(self.clients)]
+        quick = [asyncio.create_task(ask(self.path, self.body)) for _ in range(self.clients)]
+        long = [asyncio.create_task(ask("/invocations", table, "text/csv")) for _ in range(4)]
         await asyncio.sleep(min(2.0, self.seconds))
-        began = time.monotonic()
-        stop.set()
+        signalled = time.monotonic()
         self.process.send_signal(signal.SIGTERM)
         code = await asyncio.to_thread(self.process.wait, 60)
-        seconds = time.monotonic() - began
-        await asyncio.wait_for(asyncio.gather(*clients), 30)
-        if code != 0 or lost:
-            self.complain(f"SIGTERM under load: exit code {code}, {lost} requests lost")
-        return {"answered": answered, "lost": lost, "exit_code": code, "seconds": round(seconds, 2)}
+        seconds = time.monotonic() - signalled
+        await asyncio.wait_for(asyncio.gather(*quick, *long), 30)
+        if code != 0 or seen["lost"]:
+            self.complain(f"SIGTERM under load: exit code {code}, {seen['lost']} requests lost")
+        if not seen["answered after the signal"]:
+            self.complain("SIGTERM met no request that was being answered: there is nothing to be seen")
+        return {"lost": 0, **seen, "exit_code": code, "seconds": round(seconds, 2)}
 
     async def run(self) -> dict[str, Any]:
         """Run all trials."""
@@ -267,7 +287,7 @@ class Load:
         found["mixed"] = await self.together({first}, [lambda until: self.bad(until, statuses)] * 4)
         found["mixed"]["refused"] = dict(sorted(statuses.items()))
         found["slow"] = await self.together({first}, [self.slow] * 100)
-        shutil.copy(self.folder / "b.safetensors", self.folder / "m.safetensors")
+        self.put("b")
         other = first
         for _ in range(100):
             await asyncio.sleep(0.1)
@@ -283,8 +303,12 @@ class Load:
 
 def main() -> None:
     """Start, load, stop."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--command", type=Path, required=True, help="the program bayespc, with the server in it")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--command", type=Path, required=True, help="the program bayespc, with the server in it"
+    )
     parser.add_argument("--seconds", type=float, default=20.0, help="of each trial")
     parser.add_argument("--clients", type=int, default=16)
     arguments = parser.parse_args()
