@@ -40,8 +40,8 @@ rust:
 
 python: ## the package in .venv, its tests, types and examples
 	sh scripts/python-env.sh --dev
-	.venv/bin/ruff check python examples
-	.venv/bin/ruff format --check --quiet python examples
+	.venv/bin/ruff check python examples scripts
+	.venv/bin/ruff format --check --quiet python examples scripts
 	.venv/bin/pyright --pythonpath .venv/bin/python
 	.venv/bin/python -m pytest -q python/tests
 	.venv/bin/python -m pytest -q --doctest-modules --pyargs bayespc
@@ -67,8 +67,8 @@ soak: ## what is not for every day: kill the command for MINUTES=5 and see what 
 	python3 scripts/soak/load.py --command target/release/bayespc
 	BAYESPC_HOSTILE=$${HOSTILE:-2000} cargo test --release -p bayespc --test suite hostile
 
-fuzz: ## every fuzz target for SECONDS=60
-	sh scripts/fuzz.sh $${SECONDS:-60}
+fuzz: ## every fuzz target for SECONDS=60 of a core, JOBS=1 side by side
+	python3 scripts/fuzz.py --seconds $${SECONDS:-60} --jobs $${JOBS:-1}
 
 bench:
 	cargo bench -p bayespc

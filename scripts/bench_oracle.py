@@ -3,10 +3,10 @@
     python scripts/bench_oracle.py --oracle FOLDER [--steps 200] [--rounds 5] [--threads 1] [--at-least 5]
     python scripts/bench_oracle.py --oracle FOLDER --fit [--rounds 5] [--threads 1] [--at-least 10]
 
-FOLDER holds `bpc_reference.py`, whose numbers the tests compare with. Both sides take feedback steps in double
-precision on a 6-50-50-1 network with batches of 32. Rounds alternate, so that a busy machine slows both; the
-medians over rounds are compared. `--threads` bounds the threads of NumPy's BLAS (default: its own choice); a step of
-this size runs on one thread here. Ends with status 1 if the ratio is below `--at-least`.
+FOLDER holds `bpc_reference.py`, whose numbers the tests compare with. Both sides take feedback steps in
+double precision on a 6-50-50-1 network with batches of 32. Rounds alternate, so that a busy machine slows
+both; the medians over rounds are compared. `--threads` bounds the threads of NumPy's BLAS (default: its own
+choice); a step of this size runs on one thread here. Ends with status 1 if the ratio is below `--at-least`.
 
 With `--fit` whole fits are compared instead: five networks on a table of energy's shape (8-50-50-1, batches
 of 32, 100 epochs, the final pass included), here by `bayespc-bench tabular` on all cores. The reference is

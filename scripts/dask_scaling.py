@@ -4,7 +4,8 @@
     python scripts/dask_scaling.py --rows 500000 --rounds 20 --workers 1
 
 Rows are made on the workers by a seeded generator whenever they are read, so that the table is nowhere whole.
-The cluster is processes of this machine. Prints a JSON object per fit, and the fitted model of costs at the end.
+The cluster is processes of this machine. Prints a JSON object per fit, and the fitted model of costs at the
+end.
 """
 
 import argparse

@@ -4,19 +4,20 @@
 
 FOLDER, by default BAYESPC_DATA, holds `uci/<name>/data.csv` and `splits.csv`. A network 50-50 with one output
 learns by the feedback rule, written out here in NumPy. The precisions are self-consistent: of the output
-p = 1/E[e e], of a hidden layer A_l = E[g g'] with a ridge, g = p e J_l, J_l the slope of the output in the layer.
-Then p drops out: with B_l = E[e e J_l' J_l] / E[e e] the error of a layer is e B_l^-1 J_l'.
+p = 1/E[e e], of a hidden layer A_l = E[g g'] with a ridge, g = p e J_l, J_l the slope of the output in the
+layer. Then p drops out: with B_l = E[e e J_l' J_l] / E[e e] the error of a layer is e B_l^-1 J_l'.
 
   weak      in the limit of weak feedback e is what is left of the target at the forward pass, r
   rest      at rest of the network linearised there it is r / (1 + h), h = sum_l J_l B_l^-1 J_l' the leverage
   mean      every sample of a batch is shrunk alike: r times the batch's mean of 1 / (1 + h)
   unequal   as at rest, but not smaller on the whole: r / (1 + h) over that mean
 
-Nothing else differs. Printed: test RMSE of each split and their mean; the mean leverage in the last epoch, and
-the spread of 1 / (1 + h) relative to its mean.
+Nothing else differs. Printed: test RMSE of each split and their mean; the mean leverage in the last epoch,
+and the spread of 1 / (1 + h) relative to its mean.
 """
 
 import argparse
+import itertools
 import os
 import pathlib
 
@@ -33,7 +34,7 @@ class Network:
         self.way = way
         self.weights = [
             rng.uniform(-1, 1, size=(d, below + 1)) / np.sqrt(below)
-            for below, d in zip(widths[:-1], widths[1:], strict=True)
+            for below, d in itertools.pairwise(widths)
         ]
         self.precisions = [np.eye(weight.shape[1]) / PRIOR_VAR for weight in self.weights]
         self.feedback = [np.eye(len(weight)) for weight in self.weights[:-1]]

@@ -1,8 +1,8 @@
-"""Parquet files as pyarrow writes them, for the fuzzer to begin with: every codec, encoding, type and version of pages.
+"""Parquet files as pyarrow writes them, for the fuzzer to begin with: all codecs, encodings, types, versions.
 
     python scripts/fuzz_seeds.py FOLDER
 
-`scripts/fuzz.sh` runs it where the project's environment is there; its own seeds are what we write ourselves.
+`scripts/fuzz.py` runs it where the project's environment is there; its own seeds are what we write ourselves.
 """
 
 import datetime

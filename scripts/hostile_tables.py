@@ -2,9 +2,9 @@
 
     python scripts/hostile_tables.py FOLDER
 
-writes the tables and `tables.json`: for each its file, target, further options of `bayespc fit`, the exit code, and
-words that must be in what is said. Tests of the command and of the Python package go through the same list.
-Only the standard library is used, and nothing is left to chance.
+writes the tables and `tables.json`: for each its file, target, further options of `bayespc fit`, the exit
+code, and words that must be in what is said. Tests of the command and of the Python package go through the
+same list. Only the standard library is used, and nothing is left to chance.
 """
 
 import gzip
@@ -44,24 +44,27 @@ def text(rows: list[dict[str, str]], delimiter: str = ",", end: str = "\n") -> s
 
 
 def changed(column: str, change, rows: int = 24) -> list[dict[str, str]]:
-    """The rows with a column made anew from its row number and cell."""
+    """Return the rows with a column made anew from its row number and cell."""
     return [{**row, column: change(i, row.get(column, ""))} for i, row in enumerate(flats(rows))]
 
 
 def german(number: str) -> str:
+    """Write a number with a comma for decimals and points between thousands."""
     return f"{float(number):,.2f}".translate(str.maketrans(",.", ".,"))
 
 
 def grouped(number: str) -> str:
+    """Write a number with commas between thousands."""
     return f"{float(number):,.2f}"
 
 
 def day(i: int) -> tuple[int, int, int]:
+    """Return year, month and day of a row."""
     return 2000 + i, i % 12 + 1, i % 28 + 1
 
 
 def workbook(rows: list[dict[str, str]]) -> bytes:
-    """The least that makes an .xlsx file."""
+    """Return the least that makes an .xlsx file."""
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     doc = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     pkg = "http://schemas.openxmlformats.org/package/2006"
@@ -77,7 +80,10 @@ def workbook(rows: list[dict[str, str]]) -> bytes:
         cells += "</row>"
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
-        link = f'<Relationships xmlns="{pkg}/relationships"><Relationship Id="r1" Type="{doc}/{{}}" Target="{{}}"/></Relationships>'
+        link = (
+            f'<Relationships xmlns="{pkg}/relationships">'
+            f'<Relationship Id="r1" Type="{doc}/{{}}" Target="{{}}"/></Relationships>'
+        )
         file.writestr("[Content_Types].xml", f'<Types xmlns="{pkg}/content-types"/>')
         file.writestr("_rels/.rels", link.format("officeDocument", "xl/workbook.xml"))
         file.writestr("xl/_rels/workbook.xml.rels", link.format("worksheet", "worksheets/sheet1.xml"))
@@ -91,6 +97,8 @@ def workbook(rows: list[dict[str, str]]) -> bytes:
 
 
 def json_lines(rows: list[dict[str, str]]) -> str:
+    """Return a JSON object per row, with numbers and booleans as such."""
+
     def value(cell: str):
         try:
             return float(cell)
@@ -106,6 +114,7 @@ TABLES: list[tuple[str, bytes, dict]] = []
 def table(
     name: str, content: str | bytes, target: str = "rent", options: str = "", code: int = 0, says=()
 ) -> None:
+    """Add a table to the list, with what should become of it."""
     bytes_ = content.encode() if isinstance(content, str) else content
     TABLES.append(
         (name, bytes_, {"target": target, "options": options.split(), "code": code, "says": list(says)})
@@ -285,6 +294,7 @@ table("no_such_target.csv", text(flats()), target="rnet", code=2, says=["did you
 
 
 def main() -> None:
+    """Write them."""
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for name, content, _ in TABLES:

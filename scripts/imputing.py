@@ -1,13 +1,15 @@
 """Missing cells filled in, beside what else there is: RMSE and log density of cells that were removed.
 
-    pip install .  &&  python scripts/imputing.py [--data FOLDER] [--seeds 3] [--share 0.2] [--only digits swiss_roll]
+    pip install .
+    python scripts/imputing.py [--data FOLDER] [--seeds 3] [--share 0.2] [--only digits swiss_roll]
 
-A share of all cells is removed at random from digits (8 by 8 pixels) and a swiss roll, both from scikit-learn, and from
-the six benchmark tables, which FOLDER (or BAYESPC_DATA) holds as the command fetches them. Errors are in deviations of
-the column's cells that are left. The log density is that of the removed cells of a row together, given the others, per
-cell; column means have independent normal distributions, and scikit-learn's imputers give none. PPCA is the exact
-maximum-likelihood model, by EM with holes, with as many latents as predict cells best that it has not seen. Two rows of
-Markdown for each table, errors and densities: mean over seeds ± their standard deviation, and what each seed chose.
+A share of all cells is removed at random from digits (8 by 8 pixels) and a swiss roll, both from
+scikit-learn, and from the six benchmark tables, which FOLDER (or BAYESPC_DATA) holds as the command fetches
+them. Errors are in deviations of the column's cells that are left. The log density is that of the removed
+cells of a row together, given the others, per cell; column means have independent normal distributions, and
+scikit-learn's imputers give none. PPCA is the exact maximum-likelihood model, by EM with holes, with as many
+latents as predict cells best that it has not seen. Two rows of Markdown for each table, errors and densities:
+mean over seeds ± their standard deviation, and what each seed chose.
 """
 
 import argparse
@@ -94,14 +96,14 @@ class Ppca:
             total -= 0.5 * (error @ np.linalg.solve(S, error) + np.linalg.slogdet(2 * np.pi * S)[1])
         return rmse(X, mean, ~there), total / (~there).sum()
 
-
     def held_out(self, X: Array, holed: Array, hidden: Array) -> float:
         """Return the log density of `hidden` cells, each by itself, given those that `holed` has."""
         there = ~np.isnan(holed)
         z, cov = self._latents(np.where(there, holed, 0.0), there)
         mean = z @ self.loadings.T + self.mean
         spread = np.einsum("da,nab,db->nd", self.loadings, cov, self.loadings, optimize=True)
-        density = -0.5 * (X - mean) ** 2 / (self.noise + spread) - 0.5 * np.log(2 * np.pi * (self.noise + spread))
+        density = -0.5 * (X - mean) ** 2 / (self.noise + spread)
+        density -= 0.5 * np.log(2 * np.pi * (self.noise + spread))
         return float(density[hidden].mean())
 
 
@@ -144,7 +146,8 @@ def ours(X: Array, holed: Array, seed: int, parts: int | str = "auto") -> Score:
     gone = np.isnan(holed)
     rows = gone.any(axis=1)
     model = imputer.model_
-    gain = model.log_density(np.ascontiguousarray(X[rows])) - model.log_density(np.ascontiguousarray(holed[rows]))
+    whole = model.log_density(np.ascontiguousarray(X[rows]))
+    gain = whole - model.log_density(np.ascontiguousarray(holed[rows]))
     chosen = f"{imputer.n_latents_} × {imputer.n_parts_}"
     return rmse(X, imputer.transform(holed), gone), float(gain.sum() / gone.sum()), chosen
 
@@ -161,7 +164,9 @@ METHODS: dict[str, Callable[[Array, Array, int], Score]] = {
 
 def main() -> None:
     """Remove, fill in, print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("BAYESPC_DATA", "data")))
     parser.add_argument("--seeds", type=int, default=3, help="how often cells are removed (3)")
     parser.add_argument("--share", type=float, default=0.2, help="share of cells to remove (0.2)")

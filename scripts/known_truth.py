@@ -1,11 +1,12 @@
-"""The default where the truth is known: do intervals cover what they say, and are noise and ignorance told apart?
+"""The default where the truth is known: whether intervals cover, and noise and ignorance are told apart.
 
     pip install ".[plots]"  &&  python scripts/known_truth.py [--tables 5] [--out FOLDER]
 
-Tables are drawn from known functions with known noise, the default is fitted, and 500 new rows of each are predicted.
-Two Markdown tables: the share of new targets inside intervals of 50, 80, 90 and 99 %, with the standard error over
-tables; and the mean variance that is called noise and ignorance beside what they are. The probability integral
-transforms of all rows are drawn as a histogram (coverage.svg in FOLDER), each of whose bars should be 1 high.
+Tables are drawn from known functions with known noise, the default is fitted, and 500 new rows of each are
+predicted. Two Markdown tables: the share of new targets inside intervals of 50, 80, 90 and 99 %, with the
+standard error over tables; and the mean variance that is called noise and ignorance beside what they are. The
+probability integral transforms of all rows are drawn as a histogram (coverage.svg in FOLDER), each of whose
+bars should be 1 high.
 """
 
 import argparse
@@ -48,13 +49,17 @@ def noises(rng: np.random.Generator, X: Array) -> Iterator[tuple[str, Array, Arr
 
 def main() -> None:
     """Fit, predict and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--tables", type=int, default=5, help="tables of each kind (5)")
     parser.add_argument("--rows", type=int, nargs="+", default=[100, 400, 1600], help="rows to learn from")
     parser.add_argument("--out", type=Path, default=Path("out"), help="where coverage.svg goes (out)")
     arguments = parser.parse_args()
-    covered: dict[str, list[Array]] = {}
-    parts: dict[str, list[Array]] = {}
+    # All together come first, then each way to take them apart.
+    order = ["all", *(f"{rows} rows" for rows in arguments.rows), *FUNCTIONS]
+    covered: dict[str, list[Array]] = {key: [] for key in order}
+    parts: dict[str, list[Array]] = {key: [] for key in order}
     transforms = []
     for rows in arguments.rows:
         for name, function in FUNCTIONS.items():
@@ -75,7 +80,7 @@ def main() -> None:
                     error = np.mean((model.predict(X[rows:]) - truth[rows:]) ** 2)
                     said = [np.mean(aleatoric), np.mean(epistemic)]
                     for key in (f"{rows} rows", name, "all"):
-                        parts.setdefault(key, []).append(np.array([variance[rows:].mean(), error, *said]))
+                        parts[key].append(np.array([variance[rows:].mean(), error, *said]))
     print(f"| of {len(transforms)} tables | " + " | ".join(f"{level:.0%}" for level in LEVELS) + " |")
     print("|---|" + "---|" * len(LEVELS))
     for key, values in covered.items():

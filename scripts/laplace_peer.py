@@ -2,32 +2,36 @@
 
     pip install torch laplace-torch . && python scripts/laplace_peer.py [--splits 3] [--only diabetes energy]
 
-A network of PyTorch, tanh in its hidden layers, is trained on standardised rows of diabetes (scikit-learn) and energy
-(UCI, by the benchmark's splits). Both posteriors are then made from the training rows, with the same noise.
+A network of PyTorch, tanh in its hidden layers, is trained on standardised rows of diabetes (scikit-learn)
+and energy (UCI, by the benchmark's splits). Both posteriors are then made from the training rows, with the
+same noise.
 
-Factors. laplace-torch has the precision A ⊗ B / σ² + δ of the weights and B / σ² + δ of the biases of each layer; how
-constants are shared by A and B is its own affair, so that shapes (each divided by its trace) and the product of the
-traces are compared. Ours has the precision (V⁰⁻¹ + A) ⊗ (F + tr(F)/d) of weights and biases together.
+Factors. laplace-torch has the precision A ⊗ B / σ² + δ of the weights and B / σ² + δ of the biases of each
+layer; how constants are shared by A and B is its own affair, so that shapes (each divided by its trace) and
+the product of the traces are compared. Ours has the precision (V⁰⁻¹ + A) ⊗ (F + tr(F)/d) of weights and
+biases together.
 
-Predictions. δ of each layer is chosen as alike as it can be: the mean over its units of V⁰⁻¹ times our precision of
-them. Beside it stands the δ that maximises laplace-torch's marginal likelihood, one for all layers. What makes the
-difference is told by laws between the two, from the same factors: A ⊗ F + δ with weights and biases together, the same
-with the ridge tr(F)/d in it, and ours.
+Predictions. δ of each layer is chosen as alike as it can be: the mean over its units of V⁰⁻¹ times our
+precision of them. Beside it stands the δ that maximises laplace-torch's marginal likelihood, one for all
+layers. What makes the difference is told by laws between the two, from the same factors: A ⊗ F + δ with
+weights and biases together, the same with the ridge tr(F)/d in it, and ours.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import warnings
 from collections.abc import Sequence
 
-import bayespc
 import numpy as np
 import torch
 from laplace import Laplace
 from scipy.stats import norm
 from sklearn.datasets import load_diabetes
 from torch.utils.data import DataLoader, TensorDataset
+
+import bayespc
 
 PRIOR_VAR = 10.0
 
@@ -48,7 +52,7 @@ def trained(X: torch.Tensor, y: torch.Tensor, hidden: Sequence[int], decay: floa
     torch.manual_seed(0)
     widths = [X.shape[1], *hidden]
     layers: list[torch.nn.Module] = []
-    for below, above in zip(widths[:-1], widths[1:], strict=True):
+    for below, above in itertools.pairwise(widths):
         layers += [torch.nn.Linear(below, above), torch.nn.Tanh()]
     model = torch.nn.Sequential(*layers, torch.nn.Linear(widths[-1], 1))
     optimiser = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=decay)
@@ -107,7 +111,9 @@ def between(
         metric = posterior.expected_precision()
         delta = np.trace(metric) / len(metric) / PRIOR_VAR
         ridge = 0.5 * np.trace(metric) / len(metric) if level < len(layers) - 1 else 0.0
-        columns, A = np.linalg.eigh(np.linalg.inv(posterior.col_cov) - np.eye(len(posterior.col_cov)) / PRIOR_VAR)
+        columns, A = np.linalg.eigh(
+            np.linalg.inv(posterior.col_cov) - np.eye(len(posterior.col_cov)) / PRIOR_VAR
+        )
         units, F = np.linalg.eigh(metric)
         reach = np.einsum("ni,nj->nij", (pre[level] @ A) ** 2, (feedback @ F) ** 2)
         products = {
@@ -126,7 +132,9 @@ def scores(y: np.ndarray, mean: np.ndarray, std: np.ndarray) -> tuple[float, flo
     return np.sqrt(np.mean((y - mean) ** 2)), np.mean(norm.logpdf(y, mean, std)), np.mean(inside)
 
 
-def run(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray, hidden: Sequence[int], decay: float):
+def run(
+    X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray, hidden: Sequence[int], decay: float
+):
     """Return how factors differ, how epistemic deviations do, and scores by name."""
     X = (X - X[train].mean(axis=0)) / X[train].std(axis=0)
     offset, scale = y[train].mean(), y[train].std()
@@ -193,7 +201,8 @@ def main() -> None:
                 f"{middle:.2f} ({low:.2f} to {high:.2f}), correlation {correlation:.3f}"
             )
         for law in found[0][2]:
-            print(f"{name}: {law}, over laplace-torch's: {np.mean([steps[law] for _, _, steps, _ in found]):.2f}")
+            step = np.mean([steps[law] for _, _, steps, _ in found])
+            print(f"{name}: {law}, over laplace-torch's: {step:.2f}")
         print(f"\n| {name} | RMSE | log density | in 90 % |\n|---|---|---|---|")
         for row in found[0][3]:
             values = [by_name[row] for _, _, _, by_name in found]

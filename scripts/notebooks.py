@@ -3,8 +3,8 @@
     python scripts/notebooks.py            write them
     python scripts/notebooks.py --check    say which are not in step with their scripts, and fail
 
-The text at the head of a script becomes the first cell; imports and constants, each function, and the call that
-runs it are cells of their own. Results are left out: they are made where the notebook is run.
+The text at the head of a script becomes the first cell; imports and constants, each function, and the call
+that runs it are cells of their own. Results are left out: they are made where the notebook is run.
 """
 
 from __future__ import annotations

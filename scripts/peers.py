@@ -1,7 +1,8 @@
-"""Seconds per MNIST epoch of other programs on the network 784-128-128-128-10, as JSON on standard output.
+r"""Seconds per MNIST epoch of other programs on the network 784-128-128-128-10, as JSON on standard output.
 
     python scripts/peers.py [--data FOLDER] [--epochs 3] [--rows N] [--oracle FOLDER] > peers.json
-    cargo run --release -p bayespc-bench -- mnist --learner bpc,backprop,pc --rule feedback,relaxation --peers peers.json
+    cargo run --release -p bayespc-bench -- mnist --learner bpc,backprop,pc --rule feedback,relaxation \
+        --peers peers.json
 
 The programs: JAX backpropagation with Adam, JAX predictive coding (T = 10 steps of the activities at rate
 0.01 with momentum 0.65, AdamW on the weights), and scikit-learn's MLPClassifier where it is installed. All

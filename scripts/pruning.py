@@ -5,9 +5,9 @@
 Of every table half is learned from, a quarter is for pruning and a quarter for the scores. The columns of
 noise are normal. A Markdown table: how well columns of the table and columns of noise are told apart by
 `bayespc.relevance` and by the order in which `bayespc.prune` silences them (area under the ROC curve; 0.5 is
-chance, 1 all of them), how many of each are silenced, and root mean squared error and log density: of networks
-with one prior variance for all inputs (`search.relevance = false`), of the default, of the default when pruned,
-and of a fit that never saw the noise; all on the last quarter, as means over seeds.
+chance, 1 all of them), how many of each are silenced, and root mean squared error and log density: of
+networks with one prior variance for all inputs (`search.relevance = false`), of the default, of the default
+when pruned, and of a fit that never saw the noise; all on the last quarter, as means over seeds.
 """
 
 import argparse

@@ -1,11 +1,12 @@
-"""Reading 10⁶ rows of 30 mixed columns: bayespc beside polars and pandas, on the same file in the same minutes.
+"""Read 10⁶ rows of 30 mixed columns: bayespc beside polars and pandas, on the same file in the same minutes.
 
     cargo build --release -p bayespc-bench
     python -m venv .venv-peers && .venv-peers/bin/pip install polars pandas pyarrow numpy
-    .venv-peers/bin/python scripts/read_times.py [--rows N] [--rounds K] [--bench target/release/bayespc-bench]
+    .venv-peers/bin/python scripts/read_times.py [--rows N] [--rounds K] [--bench PROGRAM]
 
-Every program reads in a process of its own, in turn; seconds are of the reader alone, medians over rounds. polars is
-asked to recognise dates, which bayespc always does; pandas is not. Prints a table and polars' time over ours.
+Every program reads in a process of its own, in turn; seconds are of the reader alone, medians over rounds.
+polars is asked to recognise dates, which bayespc always does; pandas is not. Prints a table and polars' time
+over ours.
 """
 
 import argparse
@@ -17,7 +18,8 @@ import tempfile
 from pathlib import Path
 
 READERS = {
-    "polars": "import polars as m; read = lambda f: m.read_csv(f, try_parse_dates=True, infer_schema_length=10_000)",
+    "polars": "import polars as m; "
+    "read = lambda f: m.read_csv(f, try_parse_dates=True, infer_schema_length=10_000)",
     "pandas": "import pandas as m; read = lambda f: m.read_csv(f)",
     "pandas (pyarrow)": "import pandas as m; read = lambda f: m.read_csv(f, engine='pyarrow')",
 }
@@ -27,7 +29,7 @@ TIMED = (
 
 
 def write_table(path: Path, rows: int) -> None:
-    """The table of `bayespc-bench read`: numbers, counts, codes, words, dates, instants, bits, holes."""
+    """Write the table of `bayespc-bench read`: numbers, counts, codes, words, dates, times, bits, holes."""
     import numpy as np
     import polars as pl
 
@@ -60,6 +62,7 @@ def write_table(path: Path, rows: int) -> None:
 
 
 def main() -> None:
+    """Write, read in turn, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
@@ -79,7 +82,8 @@ def main() -> None:
                     float(subprocess.run(run, capture_output=True, check=True, text=True).stdout)
                 )
     print(
-        f"{ours['rows']} rows of {ours['columns']} columns, {ours['megabytes']:.0f} MB, median of {args.rounds}\n"
+        f"{ours['rows']} rows of {ours['columns']} columns, {ours['megabytes']:.0f} MB, "
+        f"median of {args.rounds}\n"
     )
     for name, times in seconds.items():
         median = statistics.median(times)

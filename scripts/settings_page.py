@@ -2,8 +2,8 @@
 
     python scripts/settings_page.py > docs/settings.md
 
-Meanings are the comments of the Rust sources, defaults what the compiled library says. A test compares the page with
-what this prints.
+Meanings are the comments of the Rust sources, defaults what the compiled library says. A test compares the
+page with what this prints.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ def page() -> str:
         ),
         (
             "`rule`, kind `relaxation`",
-            'Defaults are the paper\'s (`bayespc.presets.paper`, `--preset paper`). `rule="relaxation"` in Python is the '
-            "variant that learns, which differs in "
+            "Defaults are the paper's (`bayespc.presets.paper`, `--preset paper`). "
+            '`rule="relaxation"` in Python is the variant that learns, which differs in '
             + ", ".join(f"`{key} = {json.dumps(value)}`" for key, value in tied(relaxation).items())
             + ".",
             fields("inference/relaxation/settings.rs", "RelaxationSettings", relaxation),
@@ -123,10 +123,10 @@ def page() -> str:
     lines = [
         "# Every setting",
         "",
-        "Made by `scripts/settings_page.py` from the code; [choosing settings](guides/settings.md) says which matter. "
-        "The command takes them as `--set network.prior.var=3` or from a file (`--config`), Rust as the structs of these "
-        "names. In Python the estimators have keywords for what people set; `rule` and `search` take mappings with the "
-        "names below, `Network(settings=…)` those of `network`.",
+        "Made by `scripts/settings_page.py` from the code; [choosing settings](guides/settings.md) says "
+        "which matter. The command takes them as `--set network.prior.var=3` or from a file (`--config`), "
+        "Rust as the structs of these names. In Python the estimators have keywords for what people set; "
+        "`rule` and `search` take mappings with the names below, `Network(settings=…)` those of `network`.",
     ]
     for heading, text, rows in parts:
         lines += ["", f"## {heading}", "", *([text, ""] if text else []), *rows]

@@ -2,10 +2,10 @@
 
     python scripts/trained_networks.py [--splits 5]
 
-Energy (UCI), the benchmark's standard splits. Prints a Markdown table of RMSE, log density and the share of targets in
-90 % intervals on the test rows, means over splits ± standard errors. scikit-learn's network is trained on nine tenths
-of the training rows. The last tenth, which it has not seen, says what constant noise around it is best, and what a
-posterior around it should be calibrated by.
+Energy (UCI), the benchmark's standard splits. Prints a Markdown table of RMSE, log density and the share of
+targets in 90 % intervals on the test rows, means over splits ± standard errors. scikit-learn's network is
+trained on nine tenths of the training rows. The last tenth, which it has not seen, says what constant noise
+around it is best, and what a posterior around it should be calibrated by.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from __future__ import annotations
 import argparse
 import warnings
 
-import bayespc
 import numpy as np
 from scipy.stats import norm
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+
+import bayespc
 
 
 def of_model(model, X, y):
@@ -37,7 +38,7 @@ def of_normal(y, mean, std):
 
 
 def network():
-    """A network as people train them: scaled inputs and targets."""
+    """Return a network as people train them: scaled inputs and targets."""
     mlp = MLPRegressor(
         hidden_layer_sizes=(50, 50),
         activation="tanh",

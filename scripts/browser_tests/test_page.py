@@ -92,6 +92,7 @@ def address(folder):
 
 @pytest.fixture(scope="session")
 def browser():
+    """Start a browser."""
     with playwright.sync_playwright() as driver:
         # As root there is no sandbox to be had; nothing but our own page is loaded.
         browser = driver.chromium.launch(
@@ -139,6 +140,7 @@ def open_page(browser, address, request):
 
 
 def number(page, selector="#mean"):
+    """Return a number that the page shows."""
     return float(page.locator(selector).inner_text().replace("−", "-"))
 
 
@@ -151,11 +153,13 @@ def until(holds):
 
 
 def curve(page, column):
+    """Return the mean's path in the figure of a column."""
     figure = page.locator("figure", has=page.locator("figcaption", has_text=re.compile(f"^{column}$")))
     return figure.locator("path.s-mean").first.get_attribute("d")
 
 
 def test_it_loads_and_shows_a_prediction_with_both_parts(open_page):
+    """Look at the page as it opens."""
     page = open_page("#model=rent")
     expect(page.locator("#title")).to_have_text("rent")
     assert 300 < number(page) < 2500
@@ -170,6 +174,7 @@ def test_it_loads_and_shows_a_prediction_with_both_parts(open_page):
 
 
 def test_a_slider_moves_the_numbers_the_curves_and_the_link(open_page):
+    """Move a slider, and open the link elsewhere."""
     page = open_page("#model=rent")
     before, drawn = number(page), curve(page, "city")
     slider = page.get_by_label("size, slider")
@@ -187,6 +192,7 @@ def test_a_slider_moves_the_numbers_the_curves_and_the_link(open_page):
 
 
 def test_outside_the_training_range_it_says_so_and_grows_less_sure(open_page):
+    """Type a size that no flat has."""
     page = open_page("#model=rent")
     page.get_by_label("size", exact=True).fill("1000")
     expect(page.locator("#unlike")).to_contain_text("far from the training rows")
@@ -195,6 +201,7 @@ def test_outside_the_training_range_it_says_so_and_grows_less_sure(open_page):
 
 
 def test_what_the_server_refuses_is_shown_at_the_field_and_goes_away(open_page):
+    """Type what is no date, then a date."""
     page = open_page("#model=rent")
     page.get_by_label("built", exact=True).fill("someday")
     expect(page.locator("#alert")).to_contain_text("built")
@@ -205,6 +212,7 @@ def test_what_the_server_refuses_is_shown_at_the_field_and_goes_away(open_page):
 
 
 def test_everything_can_be_done_with_keys(open_page):
+    """Go through the page without a mouse, and look for what has no name."""
     page = open_page("#model=rent")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the prediction"
@@ -237,6 +245,7 @@ def test_everything_can_be_done_with_keys(open_page):
 
 
 def test_a_table_comes_back_least_sure_first_and_its_rows_can_be_opened(open_page, folder):
+    """Predict a file, open a row, download and sort."""
     page = open_page("#model=rent")
     page.set_input_files("#file", folder / "flats.csv")
     rows = page.locator("#table-result tbody tr")
@@ -260,6 +269,7 @@ def test_a_table_comes_back_least_sure_first_and_its_rows_can_be_opened(open_pag
 
 
 def test_a_table_that_is_wrong_is_refused_with_the_reason(open_page, tmp_path):
+    """Give a file without one of the columns."""
     page = open_page("#model=rent")
     (tmp_path / "bad.csv").write_text("size,city,balcony\n50,Bern,true\n")
     page.set_input_files("#file", tmp_path / "bad.csv")
@@ -267,6 +277,7 @@ def test_a_table_that_is_wrong_is_refused_with_the_reason(open_page, tmp_path):
 
 
 def test_classes_have_probabilities_and_curves_of_the_one_that_is_chosen(open_page):
+    """Choose a class, then the other model."""
     page = open_page("#model=species")
     expect(page.locator("#interval")).to_contain_text("with probability")
     assert page.locator(".classes > div").count() == 3
@@ -280,6 +291,7 @@ def test_classes_have_probabilities_and_curves_of_the_one_that_is_chosen(open_pa
 
 
 def test_the_prediction_stays_beside_the_form_and_covers_nothing_else(open_page):
+    """Scroll down to the table."""
     page = open_page("#model=rent")
     page.locator("#table").scroll_into_view_if_needed()
     prediction, curves = (page.locator(name).bounding_box() for name in ("#prediction", "#curves"))
@@ -288,6 +300,7 @@ def test_the_prediction_stays_beside_the_form_and_covers_nothing_else(open_page)
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_narrow_screen_has_no_sideways_scroll_and_a_dark_one_is_dark(open_page, dark):
+    """Open the page on a telephone, by day and by night."""
     page = open_page(
         "#model=rent", viewport={"width": 375, "height": 800}, color_scheme="dark" if dark else "light"
     )
