@@ -452,6 +452,24 @@ pub enum FormatError {
     /// The workbook cannot be read.
     #[error("not a readable workbook ({0})")]
     Workbook(#[from] calamine::Error),
+    /// A few cells of a sheet are so far apart that the table between them is too large.
+    #[error(
+        "a sheet whose {cells} cells reach to row {row} and column {column}: delete those far from the table"
+    )]
+    Sparse {
+        /// Cells that are not empty.
+        cells: usize,
+        /// Last row, from 1.
+        row: u64,
+        /// Last column, from 1.
+        column: u64,
+    },
+    /// A workbook says to have more texts than there is room for in it.
+    #[error("not a readable workbook (it says to have {said} texts)")]
+    Texts {
+        /// How many, as it stands there.
+        said: String,
+    },
     /// A sheet is not there.
     #[error("has no sheet {0}")]
     Sheet(String),

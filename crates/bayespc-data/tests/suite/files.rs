@@ -43,9 +43,6 @@ fn zip(parts: &[(&str, String)]) -> Vec<u8> {
 
 /// A workbook of two sheets, the table in the second, dates as numbers with a format of dates.
 fn xlsx() -> Vec<u8> {
-    let main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
-    let relation = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
-    let package = "http://schemas.openxmlformats.org/package/2006";
     let mut rows = String::new();
     for (i, line) in PLAIN.lines().enumerate() {
         rows += &format!("<row r=\"{}\">", i + 3);
@@ -70,6 +67,14 @@ fn xlsx() -> Vec<u8> {
         }
         rows += "</row>";
     }
+    workbook(&rows, "<sst uniqueCount=\"0\"/>")
+}
+
+/// A workbook with these rows in its second sheet, and these texts.
+fn workbook(rows: &str, texts: &str) -> Vec<u8> {
+    let main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
+    let relation = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+    let package = "http://schemas.openxmlformats.org/package/2006";
     let sheet = |rows: &str| format!("<worksheet xmlns=\"{main}\"><sheetData>{rows}</sheetData></worksheet>");
     zip(&[
         ("[Content_Types].xml", format!("<Types xmlns=\"{package}/content-types\"/>")),
@@ -101,7 +106,8 @@ fn xlsx() -> Vec<u8> {
             "xl/worksheets/sheet1.xml",
             sheet("<row r=\"1\"><c r=\"A1\" t=\"inlineStr\"><is><t>a</t></is></c></row>"),
         ),
-        ("xl/worksheets/sheet2.xml", sheet(&rows)),
+        ("xl/worksheets/sheet2.xml", sheet(rows)),
+        ("xl/sharedStrings.xml", texts.to_owned()),
     ])
 }
 
@@ -253,6 +259,35 @@ fn what_is_wrong_with_a_file_is_named() {
     let nested = write(folder.path(), "nested.jsonl", b"{\"a\": 1, \"b\": {\"c\": 2}}\n");
     let table = Table::read(&nested).unwrap();
     assert!(matches!(table.column("b").unwrap().values, Values::Unsupported(_)));
+}
+
+/// Two kilobytes that would have the reading library make room for a rectangle of 17 thousand million cells, or for as many texts
+/// as the file says.
+#[test]
+fn workbooks_that_ask_for_more_room_than_they_fill_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ReadOptions { sheet: Some("Flats".to_owned()), ..ReadOptions::default() };
+    let read = |bytes: &[u8]| Table::read_with(&write(folder.path(), "t.xlsx", bytes), &options);
+    let row = |r: u32, cells: &[&str]| {
+        let cell = |(i, at): (usize, &&str)| format!("<c r=\"{at}{r}\"><v>{r}{i}</v></c>");
+        let cells: String = cells.iter().enumerate().map(cell).collect();
+        format!("<row r=\"{r}\">{cells}</row>")
+    };
+    let table = row(1, &["A", "B"]) + &row(2, &["A", "B"]) + &row(3, &["A", "B"]);
+    let none = "<sst uniqueCount=\"0\"/>";
+    let error = read(&workbook(&(table.clone() + &row(1_048_576, &["XFD"])), none)).unwrap_err().to_string();
+    assert!(error.contains("7 cells reach to row 1048576 and column 16384"), "{error}");
+    // A stray cell far below or far to the right leaves a table that can be read.
+    let far_below = read(&workbook(&(table.clone() + &row(90_000, &["A"])), none)).unwrap();
+    assert_eq!((far_below.columns().len(), far_below.n_rows()), (2, 89_999));
+    assert!(read(&workbook(&table, "<sst count=\"3\" uniqueCount=\"3\"><si/><si/><si/></sst>")).is_ok());
+    let far = " ".repeat(70_000);
+    for count in
+        ["uniqueCount=\"9999999999\"".to_owned(), format!("uniqueCount ={far}'99999999999999999999999'")]
+    {
+        let error = read(&workbook(&table, &format!("<sst {count}></sst>"))).unwrap_err().to_string();
+        assert!(error.contains("it says to have 99999999"), "{error}");
+    }
 }
 
 #[test]
