@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -83,8 +84,11 @@ def address(folder):
     running = subprocess.Popen(
         [command, "serve", *models, "--port", "0", "--log", "json"], stderr=subprocess.PIPE, text=True
     )
+    first = json.loads(running.stderr.readline())
+    # A pipe that nobody reads is full some day, and the server would wait for ever.
+    threading.Thread(target=running.stderr.read, daemon=True).start()
     try:
-        yield f"http://{json.loads(running.stderr.readline())['address']}"
+        yield f"http://{first['address']}"
     finally:
         running.send_signal(signal.SIGTERM)
         running.wait(timeout=60)
