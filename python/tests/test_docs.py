@@ -28,7 +28,8 @@ COMMAND = """#!/bin/bash
 case $1 in
 serve)
     case " $* " in *" --port "*) set -- "${{@/%8000/0}}" ;; *) set -- "$@" --port 0 ;; esac
-    {command} "$@" 2> serve.log &
+    : > serve.log
+    {command} "$@" 2>> serve.log &
     until grep -q ^serving serve.log || ! kill -0 $! 2> /dev/null; do sleep 0.1; done
     cat serve.log >&2
     kill -TERM $! && wait $!
