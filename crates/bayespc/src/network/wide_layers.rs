@@ -92,8 +92,14 @@ impl WideLayers {
 
     /// What a network of `d_input` columns and `n` samples keeps where nobody says: directions of a table with many columns,
     /// or with some and far fewer samples. Samples have no more directions than there are samples, so that of few nothing is
-    /// left out. None if a linear model, which needs all of them, is too large to be tried.
+    /// left out. A linear model needs all of them, whatever was said of layers; none if it is too large to be tried.
     pub(crate) fn of_table(self, d_input: usize, n: usize, hidden: &[usize]) -> Option<Self> {
+        if let Self::Sketch(k) = self
+            && hidden.is_empty()
+            && n > k
+        {
+            return (d_input <= AUTO_FROM).then_some(Self::Dense);
+        }
         let is_long = d_input <= AUTO_FROM && (d_input < SOME || 2 * n >= d_input);
         if self != Self::Auto || is_long {
             return Some(self);
@@ -138,5 +144,10 @@ mod tests {
         assert_eq!(of(2049, 1000, &[]), Some(WideLayers::Sketch(1000)));
         assert_eq!(of(2049, 5000, &[]), None);
         assert_eq!(WideLayers::Dense.of_table(2049, 5000, &[]), Some(WideLayers::Dense));
+        let sketch = WideLayers::Sketch(64);
+        assert_eq!(sketch.of_table(100, 64, &[]), Some(sketch));
+        assert_eq!(sketch.of_table(100, 65, &[]), Some(WideLayers::Dense));
+        assert_eq!(sketch.of_table(2049, 65, &[]), None);
+        assert_eq!(sketch.of_table(2049, 65, &[50]), Some(sketch));
     }
 }
