@@ -59,7 +59,7 @@ def rows() -> None:
     print(f"RMSE {error:.3f} where the noise is 0.5; 90 % intervals cover {covered:.3f}")
 
 
-def wide(n: int, d: int, telling: int) -> str:
+def wide(n: int, d: int, telling: int, kept: str) -> str:
     """Fit n rows of d columns of which some tell something, and return a row of a table."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n + 500, d))
@@ -67,11 +67,11 @@ def wide(n: int, d: int, telling: int) -> str:
     y = X @ weights + 0.5 * rng.normal(size=len(X))
     before = peak()
     begun = time.perf_counter()
-    model = BPCRegressor(random_state=0).fit(X[:n], y[:n])
+    model = BPCRegressor(wide_layers=kept, random_state=0).fit(X[:n], y[:n])
     seconds, after = time.perf_counter() - begun, peak()
     low, high = model.predict_interval(X[n:], coverage=0.9)
     covered = np.mean((low < y[n:]) & (y[n:] < high))
-    cells = [f"{n} × {d}, {telling} tell", f"{seconds:.1f}", f"{after} ({before})"]
+    cells = [f"{n} × {d}, {telling} tell, {kept}", f"{seconds:.1f}", f"{after} ({before})"]
     peers = [RidgeCV(np.logspace(-1, 5, 13)), LassoCV()]
     for fitted in (model, *(peer.fit(X[:n], y[:n]) for peer in peers)):
         cells.append(f"{np.sqrt(np.mean((fitted.predict(X[n:]) - y[n:]) ** 2)):.3f}")
@@ -82,7 +82,8 @@ def columns() -> None:
     """Fit tables of many columns, each in a process of its own, so that its memory is its own, too."""
     print("| table | seconds | memory at most (before) | RMSE | ridge | lasso | 90 % intervals cover |")
     print("|---|---|---|---|---|---|---|")
-    tables = [(150, 1500, 2), (150, 1500, 1500), (150, 3000, 2), (800, 3000, 3000), (150, 10_000, 2)]
+    shapes = [(150, 1500, 2), (150, 1500, 1500), (150, 3000, 2), (800, 3000, 3000), (150, 10_000, 2)]
+    tables = [(150, 1500, 2, "dense"), *((*shape, "auto") for shape in shapes)]
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
         for row in pool.starmap(wide, tables, chunksize=1):
             print(row, flush=True)

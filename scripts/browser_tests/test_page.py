@@ -5,19 +5,18 @@ import json
 import os
 import random
 import re
-import shutil
 import signal
 import subprocess
 import threading
 import time
 from pathlib import Path
 
+import built
 import pytest
 
 playwright = pytest.importorskip("playwright.sync_api")
 expect = playwright.expect
 
-ROOT = Path(__file__).parents[2]
 QUICK = [
     "--set",
     "training.epochs=20",
@@ -62,12 +61,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="session")
 def address(folder):
     """Serve a model of each table."""
-    given = os.environ.get("BAYESPC_COMMAND")
-    built = [ROOT / "target" / profile / "bayespc" for profile in ("release", "debug")]
-    newest = sorted((path for path in built if path.is_file()), key=lambda path: -path.stat().st_mtime)
-    command = (shutil.which(given) or given) if given else next(iter(newest), None)
-    if command is None:
-        pytest.skip("no command: set BAYESPC_COMMAND or run `cargo build -p bayespc-cli`")
+    command = built.command()
     for table, target in (("flats", "rent"), ("flowers", "species")):
         fit = [
             command,

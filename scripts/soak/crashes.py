@@ -90,6 +90,13 @@ class Driver:
         self.small.write_text("".join(self.table.open().readlines()[:401]))
         self.quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
+    def emptied(self, name: str) -> Path:
+        """Return the folder of a trial, with nothing in it."""
+        where = self.folder / name
+        shutil.rmtree(where, ignore_errors=True)
+        where.mkdir()
+        return where
+
     def start(self, arguments: list[str], where: Path, **options: object) -> "subprocess.Popen[bytes]":
         """Start the command."""
         line = [self.command, *arguments]
@@ -122,9 +129,7 @@ class Driver:
 
     def overwriting(self) -> None:
         """Kill `fit --out` while it replaces a model."""
-        where = self.folder / "overwriting"
-        shutil.rmtree(where, ignore_errors=True)
-        where.mkdir()
+        where = self.emptied("overwriting")
         fit = ["fit", str(self.small), "--target", "y", "--preset", "fast", "--set", "training.epochs=5"]
         began = time.monotonic()
         self.run([*fit, "--seed", "1", "--out", "m.safetensors"], where)
@@ -143,9 +148,7 @@ class Driver:
 
     def resuming(self) -> None:
         """Kill a stream with checkpoints until it comes to its end."""
-        where = self.folder / "resuming"
-        shutil.rmtree(where, ignore_errors=True)
-        where.mkdir()
+        where = self.emptied("resuming")
         stream = ["fit", str(self.table), "--target", "y", "--stream", "--set", "members=2"]
         began = time.monotonic()
         if self.run([*stream, "--out", "whole.safetensors"], where) != 0:
@@ -171,9 +174,7 @@ class Driver:
 
     def refusing(self) -> None:
         """Write where there is no room, and where nobody may."""
-        where = self.folder / "refusing"
-        shutil.rmtree(where, ignore_errors=True)
-        where.mkdir()
+        where = self.emptied("refusing")
         fit = ["fit", str(self.small), "--target", "y", "--preset", "fast", "--set", "training.epochs=1"]
         stream = ["fit", str(self.table), "--target", "y", "--stream"]
         predict = ["predict", str(self.folder / "model.safetensors"), str(self.table), "--out"]
@@ -215,9 +216,7 @@ class Driver:
 
     def replacing(self) -> None:
         """Replace a table and a model while they are read, or cut them off."""
-        where = self.folder / "replacing"
-        shutil.rmtree(where, ignore_errors=True)
-        where.mkdir()
+        where = self.emptied("replacing")
         fit = ["fit", str(self.small), "--target", "y", "--preset", "fast", "--set", "training.epochs=1"]
         for seed in ("1", "2"):
             self.run([*fit, "--seed", seed, "--out", f"{seed}.safetensors"], where)
@@ -271,9 +270,7 @@ class Driver:
 
     def racing(self) -> None:
         """Let two commands write one file."""
-        where = self.folder / "racing"
-        shutil.rmtree(where, ignore_errors=True)
-        where.mkdir()
+        where = self.emptied("racing")
         fit = ["fit", str(self.small), "--target", "y", "--preset", "fast", "--set", "training.epochs=2"]
         whole = []
         for seed in ("1", "2"):
@@ -289,9 +286,7 @@ class Driver:
 
     def reproducing(self) -> None:
         """Kill an experiment until it comes to its end."""
-        where = self.folder / "reproducing"
-        shutil.rmtree(where, ignore_errors=True)
-        where.mkdir()
+        where = self.emptied("reproducing")
         line = ["reproduce", "figure2", "--quick", "--out"]
         began = time.monotonic()
         if self.run([*line, "whole"], where) != 0:
@@ -319,9 +314,7 @@ class Driver:
 
     def rounds(self) -> None:
         """Kill a fit on a cluster, client and workers, until it comes to its end."""
-        where = self.folder / "rounds"
-        shutil.rmtree(where, ignore_errors=True)
-        where.mkdir()
+        where = self.emptied("rounds")
         (where / "fit.py").write_text(ROUNDS)
         self.cluster(where, "whole", None)
         if not (where / "whole.out").exists():

@@ -22,6 +22,11 @@ const SPARSE: u64 = 100;
 /// No text of a workbook takes fewer bytes when packed: deflate makes at most 1032 of one, and `<si/>` are five.
 const TEXTS_PER_BYTE: u64 = 1032 / 5 + 1;
 
+/// Bytes at most between a name and its number: with more of them looking again at what is not read to its end would take long.
+const FARTHEST: usize = 1024;
+/// Digits of the largest number.
+const MOST_DIGITS: usize = 20;
+
 /// Reads a sheet, the first if none is named.
 pub(super) fn read(
     file: &str,
@@ -107,7 +112,8 @@ fn filled<'a>(
     Ok(cells)
 }
 
-/// Whether the texts of an `.xlsx` may be as many as it says. What is no archive is none.
+/// Whether the texts of an `.xlsx` may be as many as it says, wherever it says so: what comes first may be a comment. What is no
+/// archive is none.
 fn check_texts(bytes: &[u8]) -> std::result::Result<(), FormatError> {
     const NAME: &[u8] = b"uniqueCount";
     let Ok(mut archive) = ZipArchive::new(Cursor::new(bytes)) else { return Ok(()) };
@@ -134,11 +140,14 @@ fn check_texts(bytes: &[u8]) -> std::result::Result<(), FormatError> {
                 let digits = &behind[start..];
                 let n = digits.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(digits.len());
                 let said = String::from_utf8_lossy(&digits[..n]);
-                if n > 0 && said.parse::<u64>().map_or(true, |said| said > most) {
-                    return Err(FormatError::Texts { said: said.into_owned() });
+                if start > FARTHEST {
+                    return Err(FormatError::Texts { said: "an unknown number of".to_owned() });
                 }
-                if start + n == behind.len() {
+                let goes_on = start + n == behind.len() && n <= MOST_DIGITS;
+                if goes_on {
                     kept = kept.min(at);
+                } else if n > 0 && said.parse::<u64>().map_or(true, |said| said > most) {
+                    return Err(FormatError::Texts { said: said.into_owned() });
                 }
             }
         }

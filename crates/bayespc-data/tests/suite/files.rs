@@ -281,13 +281,23 @@ fn workbooks_that_ask_for_more_room_than_they_fill_are_refused() {
     let far_below = read(&workbook(&(table.clone() + &row(90_000, &["A"])), none)).unwrap();
     assert_eq!((far_below.columns().len(), far_below.n_rows()), (2, 89_999));
     assert!(read(&workbook(&table, "<sst count=\"3\" uniqueCount=\"3\"><si/><si/><si/></sst>")).is_ok());
-    let far = " ".repeat(70_000);
+    let far = " ".repeat(1000);
     for count in
         ["uniqueCount=\"9999999999\"".to_owned(), format!("uniqueCount ={far}'99999999999999999999999'")]
     {
         let error = read(&workbook(&table, &format!("<sst {count}></sst>"))).unwrap_err().to_string();
         assert!(error.contains("it says to have 99999999"), "{error}");
     }
+    // Where a part that is read at a time ends in the middle; and one that would be looked at again and again.
+    let count = |filler: usize, gap: usize| {
+        format!("<sst a=\"{}\" uniqueCount ={}\"9999999999\"></sst>", "x".repeat(filler), " ".repeat(gap))
+    };
+    for filler in 65_500..65_560 {
+        let error = read(&workbook(&table, &count(filler, 3))).unwrap_err().to_string();
+        assert!(error.contains("it says to have 9999999999 texts"), "{filler}: {error}");
+    }
+    let error = read(&workbook(&table, &count(0, 1_000_000))).unwrap_err().to_string();
+    assert!(error.contains("an unknown number of texts"), "{error}");
 }
 
 #[test]

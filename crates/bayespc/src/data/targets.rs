@@ -192,15 +192,13 @@ impl OwnedTargets {
 /// The variance of every target is a number, and so is the square of what a mean far from 0 is rounded by: networks that agree
 /// but for rounding would disagree beyond all numbers.
 fn check_target_scales(scaling: &Standardiser) -> Result<()> {
-    let is_beyond = |(offset, scale): (&f64, &f64)| {
-        let too_large = offset.abs() > *SCALES.end();
-        (too_large || !SCALES.contains(scale)).then_some(if too_large { *offset } else { *scale })
-    };
-    let mut sizes = scaling.offset.iter().zip(&scaling.scale).map(is_beyond).enumerate();
-    match sizes.find_map(|(column, size)| Some((column, size?))) {
-        Some((column, scale)) => Err(Error::TargetScale { column, scale }),
-        None => Ok(()),
+    for (column, (offset, &scale)) in scaling.offset.iter().zip(&scaling.scale).enumerate() {
+        let scale = if offset.abs() > *SCALES.end() { offset.abs() } else { scale };
+        if !SCALES.contains(&scale) {
+            return Err(Error::TargetScale { column, scale });
+        }
     }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -230,7 +230,7 @@ fn the_default_is_no_less_sound_on_hostile_tables() {
 
 /// Many columns and few samples, by default: what a network keeps goes by the samples, or this would take all memory.
 #[test]
-fn ten_thousand_columns_are_learned_in_the_memory_of_a_few() {
+fn thousands_of_columns_are_learned_in_the_memory_of_a_few() {
     let d = if std::env::var_os("BAYESPC_HOSTILE").is_some() { 10_000 } else { 3000 };
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let n = 30;
