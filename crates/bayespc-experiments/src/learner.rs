@@ -35,11 +35,15 @@ pub fn search<T: Real>(
     train: &Dataset<'_, T>,
 ) -> Result<LearnerSettings> {
     let LearnerSettings::Bpc(settings) = learner else { return Ok(learner.clone()) };
-    // The network keeps its shape and activation.
+    // The network keeps its shape and activation and sees standardised columns and targets: a prior chosen for another
+    // encoding would not fit it.
     let search = SearchSettings {
         activations: Vec::new(),
         widths: Vec::new(),
         linear_vars: Vec::new(),
+        bins: Vec::new(),
+        log_target: false,
+        relevance: false,
         ..SearchSettings::default()
     };
     let model = ModelSettings { search, ..model_settings(settings, shape, training, 1) };
