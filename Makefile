@@ -13,7 +13,7 @@ demo: ## fit the built-in wine table, print metrics, write a model file and a re
 	@mkdir -p $(OUT)
 	@echo "1. Build the command: some minutes the first time, seconds afterwards."
 	cargo build --release -p bayespc-cli --no-default-features
-	@echo "2. Fit the built-in wine table: choose among some forty networks, test on rows held out. Seconds."
+	@echo "2. Fit the built-in wine table: choose among some forty networks by cross-validation. Seconds."
 	target/release/bayespc fit wine --target quality --out $(OUT)/wine.safetensors --report $(OUT)/wine.html
 	@echo "3. Open $(OUT)/wine.html in a browser, or go on with your own table:"
 	@echo "   target/release/bayespc fit FILE.csv --target COLUMN --report $(OUT)/mine.html"

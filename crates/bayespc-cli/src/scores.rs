@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use bayespc::metrics;
-use bayespc::model::Model;
+use bayespc::model::{Model, Predicted};
 use bayespc::prediction::Predictive;
 use bayespc_data::Targets;
 use faer::Mat;
@@ -26,6 +26,16 @@ impl Predictions {
             Targets::Regression(_) => Self::Values(model.predict(input)?),
             Targets::Classification(_) => Self::Probabilities(model.predict_probabilities(input)?),
         })
+    }
+
+    /// What networks of a model predicted for rows that they had not learned from, and which rows these are.
+    pub fn out_of_fold(model: &Model) -> Option<(Self, &[usize])> {
+        let out = model.out_of_fold()?;
+        let predictions = match &out.predicted {
+            Predicted::Values(predictive) => Self::Values(predictive.clone()),
+            Predicted::Probabilities(probabilities) => Self::Probabilities(probabilities.clone()),
+        };
+        Some((predictions, &out.rows))
     }
 }
 

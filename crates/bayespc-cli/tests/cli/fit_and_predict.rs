@@ -18,16 +18,23 @@ fn rows(csv: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn fit_prints_scores_of_held_out_rows() {
+fn fit_learns_from_all_rows_and_says_what_its_scores_are_of() {
     let sandbox = Sandbox::new();
     sandbox.write("flats.csv", flats(60));
     let text = sandbox.ok(&format!("fit flats.csv --target rent {QUICK}"));
-    assert!(text.contains("learned from 54 rows") && text.contains("6 held-out rows"), "{text}");
+    assert!(text.contains("learned from 60 rows") && text.contains("by cross-validation"), "{text}");
     for score in ["RMSE", "log density (original units)", "log density (standardised)", "90 %", "CRPS"] {
         assert!(text.contains(score), "{text}");
     }
-    let text = sandbox.ok(&format!("fit flats.csv --target rent --test-fraction 0 {QUICK}"));
-    assert!(text.contains("learned from 60 rows") && text.contains("the same rows"), "{text}");
+    for (flags, said) in [
+        ("--test-fraction 0", "by cross-validation"),
+        ("--test-fraction 0.2", "on 12 held-out rows"),
+        ("--preset fast", "on 6 other rows, held out since nothing is cross-validated"),
+        ("--preset fast --test-fraction 0", "no scores"),
+    ] {
+        let text = sandbox.ok(&format!("fit flats.csv --target rent {flags} {QUICK}"));
+        assert!(text.contains(said), "{flags}: {text}");
+    }
     assert_eq!(sandbox.files(), ["flats.csv"]);
 }
 
@@ -41,7 +48,10 @@ fn fit_json_is_json_and_nothing_else() {
         assert!(json[key].is_number(), "{key}: {json}");
     }
     assert_eq!(json["dataset"], "flats");
-    assert_eq!(json["test_rows"], 6);
+    assert_eq!(
+        (&json["train_rows"], &json["scored_rows"], &json["test_rows"]),
+        (&60.into(), &60.into(), &0.into())
+    );
     // Nobody watches: no progress bar.
     assert_eq!(run.stderr, "");
     let page = String::from_utf8(sandbox.read("page.html")).unwrap();
@@ -75,7 +85,38 @@ fn classes_have_their_own_scores_report_and_predictions() {
     sandbox.write("digits.csv", "a,b,k\n1,2,0\n2,1,1\n1,3,0\n3,1,1\n1,4,2\n4,1,1\n0,2,0\n2,0,1\n1,5,2\n");
     let line = format!("fit digits.csv --target k --task classification --test-fraction 0 --json {QUICK}");
     let json: Value = serde_json::from_str(&sandbox.ok(&line)).unwrap();
-    assert!(json["accuracy"].is_number());
+    assert!(json["accuracy"].is_null() && json["scored_on"].is_null(), "{json}");
+}
+
+/// Pure noise: who scores rows that were learned from sees less of it than there is.
+#[test]
+fn scores_of_a_fit_are_those_of_rows_it_has_not_seen() {
+    let sandbox = Sandbox::new();
+    let noise = |i: usize, j: usize| (((i + 1) * (j + 3)) as f64 * 0.754_877).fract();
+    let lines = (0..80)
+        .map(|j| format!("{},{},{},{}\n", noise(0, j * j), noise(1, j * j), noise(2, j), noise(7, j * j)));
+    sandbox.write("noise.csv", format!("a,b,c,y\n{}", lines.collect::<String>()));
+    let fit = |flags: &str| -> Value {
+        serde_json::from_str(
+            &sandbox.ok(&format!("fit noise.csv --target y --json --out m.safetensors {flags}")),
+        )
+        .unwrap()
+    };
+    let json = fit("");
+    assert_eq!(json["scored_on"], "out-of-fold rows");
+    assert_eq!((json["train_rows"].as_u64(), json["scored_rows"].as_u64()), (Some(80), Some(80)));
+    let rmse = json["rmse"].as_f64().unwrap();
+    let table = rows(&sandbox.ok("predict m.safetensors noise.csv --digits 17"));
+    let square = table[1..]
+        .iter()
+        .enumerate()
+        .map(|(j, row)| (row[0].parse::<f64>().unwrap() - noise(7, j * j)).powi(2));
+    let trained = (square.sum::<f64>() / 80.0).sqrt();
+    assert!(rmse > 1.01 * trained, "{rmse} on new rows, {trained} on those learned from");
+    // The same model, whoever asks for no rows to be held out.
+    let model = sandbox.read("m.safetensors");
+    fit("--test-fraction 0");
+    assert!(model == sandbox.read("m.safetensors"));
 }
 
 #[test]

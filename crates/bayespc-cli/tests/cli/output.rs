@@ -162,9 +162,14 @@ fn too_few_rows_are_refused_with_a_remedy_that_helps() {
         let line = format!("fit one.csv --target rent --test-fraction {fraction}");
         sandbox.fails(&line, 1, &["1 row", "two are the least"]);
     }
-    sandbox.fails("fit three.csv --target rent", 1, &["3 rows", "--test-fraction 0"]);
-    sandbox
-        .ok(&format!("fit three.csv --target rent --test-fraction 0 --search off --set members=1 {QUICK}"));
+    sandbox.fails("fit three.csv --target rent --test-fraction 0.1", 1, &["3 rows", "--test-fraction 0"]);
+    // Too few to hold any out: all are learned from, and nothing is said of how good the model is.
+    for flags in ["", "--test-fraction 0"] {
+        let line = format!("fit three.csv --target rent --search off --set members=1 {flags} {QUICK}");
+        let text = sandbox.ok(&line);
+        assert!(text.contains("learned from 3 rows") && text.contains("no scores"), "{text}");
+        assert!(!text.contains("RMSE"), "{text}");
+    }
 }
 
 /// The option that a message ends with, which may have blanks in it.

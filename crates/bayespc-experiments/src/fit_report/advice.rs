@@ -1,5 +1,6 @@
 //! What the plots mean and what to do next, in plain sentences.
 
+use super::ScoredRows;
 use super::guess::Beside;
 use super::shared::{number, percent};
 
@@ -14,7 +15,7 @@ const FEW: usize = 50;
 pub(super) struct Facts<'a> {
     pub(super) beside: &'a Beside,
     pub(super) n_scored: usize,
-    pub(super) held_out: bool,
+    pub(super) scored: ScoredRows,
     /// Mean share of the epistemic part in the variance of a prediction; none for classes.
     pub(super) epistemic_share: Option<f64>,
     /// Share of targets inside 90 % intervals; none for classes.
@@ -45,14 +46,14 @@ pub(super) fn sentences(facts: &Facts<'_>) -> String {
             )
         });
     }
-    if !facts.held_out {
+    if facts.scored == ScoredRows::Training {
         said.push(
             "All scores are on the rows it was trained on. Fit with --test-fraction 0.2 to see how it does on others."
                 .to_owned(),
         );
     } else if facts.n_scored < FEW {
         said.push(format!(
-            "{} held-out rows are few: another split may give other scores. `bayespc evaluate` averages over many.",
+            "{} rows are few: another split may give other scores. `bayespc evaluate` averages over many.",
             facts.n_scored
         ));
     }
@@ -125,7 +126,7 @@ mod tests {
         Facts {
             beside,
             n_scored: 200,
-            held_out: true,
+            scored: ScoredRows::HeldOut,
             epistemic_share: Some(share),
             coverage: Some(coverage),
             confidence_gap: None,
@@ -146,7 +147,7 @@ mod tests {
         let few = beside(0.5);
         let rough = sentences(&Facts { n_scored: 10, ..facts(&few, 0.2, 0.9) });
         assert!(rough.contains("bayespc evaluate"));
-        let trained = sentences(&Facts { held_out: false, ..facts(&few, 0.2, 0.9) });
+        let trained = sentences(&Facts { scored: ScoredRows::Training, ..facts(&few, 0.2, 0.9) });
         assert!(trained.contains("--test-fraction"));
     }
 }

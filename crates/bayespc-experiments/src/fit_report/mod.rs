@@ -44,14 +44,25 @@ pub struct FitReport<'a> {
     pub inputs: MatRef<'a, f64>,
     /// Share of each class among the rows learned from; empty for values.
     pub class_shares: &'a [f64],
-    /// Whether the scored rows were held out, or are those learned from.
-    pub held_out: bool,
+    /// Which rows are scored.
+    pub scored: ScoredRows,
     /// Predictions with the truth.
     pub outcome: Outcome<'a>,
     /// The settings as TOML.
     pub settings: &'a str,
     /// Version of the program.
     pub version: &'a str,
+}
+
+/// Rows that scores and plots are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScoredRows {
+    /// Rows learned from, each predicted by networks that had not seen it.
+    OutOfFold,
+    /// Rows that no network has learned from.
+    HeldOut,
+    /// Rows learned from, predicted by the model itself.
+    Training,
 }
 
 /// Predictions and what they should have been, in the units of the data.
@@ -80,7 +91,7 @@ impl FitReport<'_> {
     /// The page.
     pub fn to_report(&self) -> Result<Report> {
         let beside = self.beside()?;
-        let why = why(self.model, self.encoding, self.inputs, &self.outcome, self.held_out)?;
+        let why = why(self.model, self.encoding, self.inputs, &self.outcome, self.scored)?;
         let advice = Block::Text(sentences(&self.facts(&beside, &why.leading)?));
         let mut sections = vec![
             Section { heading: "In short".to_owned(), blocks: vec![advice] },
@@ -130,7 +141,7 @@ impl FitReport<'_> {
         let mut facts = Facts {
             beside,
             n_scored: self.n_scored(),
-            held_out: self.held_out,
+            scored: self.scored,
             epistemic_share: None,
             coverage: None,
             confidence_gap: None,
@@ -160,10 +171,13 @@ impl FitReport<'_> {
 
     /// Which rows the scores are of.
     fn scored_rows(&self) -> String {
-        if self.held_out {
-            format!("{} rows that were held out from training", self.n_scored())
-        } else {
-            "the rows the model was trained on: expect worse on new ones".to_owned()
+        match self.scored {
+            ScoredRows::OutOfFold => format!(
+                "{} rows, each predicted by networks of the model that had not learned from it (cross-validation)",
+                self.n_scored()
+            ),
+            ScoredRows::HeldOut => format!("{} rows that were held out from training", self.n_scored()),
+            ScoredRows::Training => "the rows the model was trained on: expect worse on new ones".to_owned(),
         }
     }
 
@@ -252,7 +266,7 @@ mod tests {
             encoding: &encoding,
             inputs: inputs.as_ref(),
             class_shares: &[],
-            held_out: true,
+            scored: ScoredRows::HeldOut,
             outcome: Outcome::Values { predictive: &predictive, targets: targets.as_ref(), names: &names },
             settings: "members = 2\n",
             version: "0.0.0",
@@ -327,7 +341,7 @@ mod tests {
             encoding: &encoding,
             inputs: inputs.as_ref(),
             class_shares: &[0.5, 0.5],
-            held_out: false,
+            scored: ScoredRows::Training,
             outcome: Outcome::Classes {
                 probabilities: probabilities.as_ref(),
                 labels: &labels,

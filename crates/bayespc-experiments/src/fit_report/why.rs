@@ -6,8 +6,8 @@ use bayespc::{Samples, Targets};
 use bayespc_data::{Coding, Encoding};
 use faer::{Mat, MatRef};
 
-use super::Outcome;
 use super::shared::{chart, dots, number, spread};
+use super::{Outcome, ScoredRows};
 use crate::error::Result;
 use crate::plot::{Color, DotPlot, DotSeries, Line, Panel};
 use crate::report::{Block, Section};
@@ -51,7 +51,7 @@ pub(super) fn why(
     encoding: &Encoding,
     inputs: MatRef<'_, f64>,
     outcome: &Outcome<'_>,
-    held_out: bool,
+    scored: ScoredRows,
 ) -> Result<Why> {
     let names = encoding.features.iter().map(|feature| feature.name.clone()).collect();
     let columns = Columns { encoding, names, owners: encoding.owners() };
@@ -70,7 +70,7 @@ pub(super) fn why(
     let leading = order.iter().take(REASONS).map(|&c| columns.names[c].clone()).collect();
     let listed: Vec<usize> = order.iter().copied().take(LISTED).collect();
     let mut sections =
-        vec![importance_section(model, &columns, &listed, &importance, (inputs, outcome), held_out)?];
+        vec![importance_section(model, &columns, &listed, &importance, (inputs, outcome), scored)?];
     sections.extend(curves(model, &columns, &order, inputs, (target, &of))?);
     sections.extend(worst(model, &columns, inputs, outcome)?);
     Ok(Why { sections, leading })
@@ -86,7 +86,7 @@ fn importance_section(
     listed: &[usize],
     importance: &[f64],
     (inputs, outcome): (MatRef<'_, f64>, &Outcome<'_>),
-    held_out: bool,
+    scored: ScoredRows,
 ) -> Result<Section> {
     let groups: Vec<String> = listed.iter().map(|&c| columns.names[c].clone()).collect();
     let moved = DotPlot {
@@ -130,7 +130,7 @@ fn importance_section(
         reference: Some(0.0),
         ..DotPlot::default()
     };
-    let of = if held_out { "held-out rows" } else { "rows it was trained on" };
+    let of = if scored == ScoredRows::HeldOut { "held-out rows" } else { "rows it was trained on" };
     let caption = format!(
         "Left: mean size of a column's part in the prediction, from an average row to each of the {of}. Right: how much worse \
          the prediction gets when the column is shuffled, ± one standard error; a column that another one stands in for loses \

@@ -134,6 +134,7 @@ impl Model {
             settings: header.settings,
             candidates: header.candidates,
             held_out: header.held_out,
+            out_of_fold: None,
             warnings: header.warnings,
             interrupted: header.interrupted,
             n_seen: header.n_seen,

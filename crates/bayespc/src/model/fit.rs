@@ -9,7 +9,7 @@ use super::pictures;
 use super::reference::Reference;
 use super::selection;
 use super::settings::ModelSettings;
-use crate::data::{OwnedSamples, Samples, Targets, Task, canonical};
+use crate::data::{Samples, Targets, Task, canonical};
 use crate::error::{Error, Result};
 use crate::heads::HeadSettings;
 
@@ -36,7 +36,7 @@ impl Model {
         settings.validate()?;
         check_task(samples.task(), settings)?;
         let sorted = canonical(samples, batch_to_sort(settings));
-        let samples = sorted.as_ref().map_or(*samples, OwnedSamples::view);
+        let samples = sorted.as_ref().map_or(*samples, |sorted| sorted.samples.view());
         let said = settings;
         let settings = &pictures::adapted(said, &samples);
         memory::check_table(settings, &samples)?;
@@ -59,10 +59,17 @@ impl Model {
         let late = settings.time_limit.filter(|_| work.is_late()).map(|seconds| {
             format!("the time limit of {seconds} s was reached: the model is what could be trained in it")
         });
+        // Predictions that calibration changes afterwards say nothing of those the model makes.
+        let out_of_fold = choice.out_of_fold.filter(|_| parts.is_none());
+        let out_of_fold = match &sorted {
+            Some(sorted) => out_of_fold.map(|out| out.for_rows(&sorted.stands_for)).transpose()?,
+            None => out_of_fold,
+        };
         let mut model = Self {
             calibrated: choice.calibrated,
             candidates: choice.candidates,
             held_out: choice.held_out,
+            out_of_fold,
             warnings: [constant_target(&train), few_values(&train), late].into_iter().flatten().collect(),
             interrupted: work.is_stopped(),
             ..Self::of(said, ensemble, train.total_weight())

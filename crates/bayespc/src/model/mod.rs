@@ -45,6 +45,6 @@ pub use model::Model;
 pub use observer::{Control, Observer, Progress, Stage};
 pub use pruning::{Pruned, Pruning, UnitPruning};
 pub use reference::Reference;
-pub use selection::{HeldOutScores, SearchSettings};
+pub use selection::{HeldOutScores, OutOfFold, Predicted, SearchSettings};
 pub use settings::{InputScaling, ModelSettings};
 pub use spread::Spread;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::calibration::Calibrated;
 use super::ensemble::{Ensemble, Member};
 use super::reference::Reference;
-use super::selection::{Candidate, HeldOutScores};
+use super::selection::{Candidate, HeldOutScores, OutOfFold};
 use super::settings::ModelSettings;
 use super::spread::Spread;
 use crate::data::{Codes, Standardiser, Task};
@@ -23,6 +23,7 @@ pub struct Model {
     pub(super) candidates: Vec<Candidate>,
     /// How the networks predicted samples they had not seen.
     pub(super) held_out: Option<HeldOutScores>,
+    pub(super) out_of_fold: Option<OutOfFold>,
     /// What a user should know before trusting the model.
     pub(super) warnings: Vec<String>,
     /// Whether training was stopped before its end.
@@ -42,6 +43,7 @@ impl Model {
             calibrated: Calibrated::default(),
             candidates: Vec::new(),
             held_out: None,
+            out_of_fold: None,
             warnings: Vec::new(),
             interrupted: false,
             n_seen,
@@ -103,6 +105,12 @@ impl Model {
     /// How samples were predicted by those networks that had not learned from them; none if nothing was searched.
     pub fn held_out(&self) -> Option<&HeldOutScores> {
         self.held_out.as_ref()
+    }
+
+    /// What networks predicted for samples that they had not learned from, to plot and score; none if nothing was searched
+    /// or samples were held out for calibration, nor of a model that comes from a file.
+    pub fn out_of_fold(&self) -> Option<&OutOfFold> {
+        self.out_of_fold.as_ref()
     }
 
     /// What out-of-fold predictions have said of noise, epistemic variance and tails; none if nothing was searched.

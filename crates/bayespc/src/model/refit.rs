@@ -9,7 +9,7 @@ use super::model::Model;
 use super::observer::{Observer, Stage, Work};
 use super::reference::Reference;
 use super::settings::ModelSettings;
-use crate::data::{OwnedSamples, Samples, canonical};
+use crate::data::{Samples, canonical};
 use crate::error::{Error, Result};
 
 impl Model {
@@ -43,7 +43,7 @@ impl Model {
         }
         self.check_goes_on(samples)?;
         let sorted = canonical(samples, super::fit::batch_to_sort(settings));
-        let samples = sorted.as_ref().map_or(*samples, OwnedSamples::view);
+        let samples = sorted.as_ref().map_or(*samples, |sorted| sorted.samples.view());
         let work = Work::within(observer, settings.time_limit);
         work.enter(Stage::Training)?;
         // Batches that were chosen stay, unless others are asked for.

@@ -140,6 +140,12 @@ impl ModelSettings {
         }
     }
 
+    /// Whether a fit of [`selection::MIN_ROWS`](super::selection::MIN_ROWS) samples or more chooses its networks by what
+    /// they predict for samples held out, which [`Model::out_of_fold`](super::Model::out_of_fold) then tells.
+    pub fn searches(&self) -> bool {
+        self.search.enabled && !self.search.has_nothing_to_choose()
+    }
+
     /// Check every setting.
     pub fn validate(&self) -> Result<()> {
         self.network.validate()?;

@@ -1,6 +1,7 @@
 //! Whether there is anything to choose: then the race decides, else the settings are used as they are.
 
 use super::candidates::{first, linear};
+use super::out_of_fold::OutOfFold;
 use super::race::Race;
 use super::score::HeldOutScores;
 use super::verdict::Candidate;
@@ -13,7 +14,7 @@ use crate::model::settings::ModelSettings;
 use crate::network::Network;
 
 /// Fewer samples than this are too few to hold any out.
-const MIN_ROWS: usize = 20;
+pub const MIN_ROWS: usize = 20;
 
 /// What was chosen, and all that was tried.
 pub(in crate::model) struct Choice {
@@ -27,12 +28,19 @@ pub(in crate::model) struct Choice {
     pub(in crate::model) candidates: Vec<Candidate>,
     /// How samples were predicted by networks that had not seen them.
     pub(in crate::model) held_out: Option<HeldOutScores>,
+    pub(in crate::model) out_of_fold: Option<OutOfFold>,
 }
 
 impl Choice {
     pub(super) fn plain(plans: Vec<MemberPlan>) -> Self {
-        let calibrated = Calibrated::default();
-        Self { members: Vec::new(), plans, calibrated, candidates: Vec::new(), held_out: None }
+        Self {
+            members: Vec::new(),
+            plans,
+            calibrated: Calibrated::default(),
+            candidates: Vec::new(),
+            held_out: None,
+            out_of_fold: None,
+        }
     }
 }
 
@@ -62,7 +70,7 @@ pub(in crate::model) fn choose(
         work.plan(all_training_cost(&plans, settings, ensemble, n));
         Ok(Choice::plain(plans))
     };
-    if !search.enabled || search.has_nothing_to_choose() {
+    if !settings.searches() {
         return plain(settings.plans(), ensemble);
     }
     if n < MIN_ROWS {

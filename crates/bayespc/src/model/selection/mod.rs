@@ -10,13 +10,16 @@
 mod candidates;
 mod chance;
 mod choice;
+mod out_of_fold;
 mod race;
 mod relevance;
 mod score;
 mod settings;
 mod verdict;
 
+pub use choice::MIN_ROWS;
 pub(super) use choice::choose;
+pub use out_of_fold::{OutOfFold, Predicted};
 pub use score::HeldOutScores;
 pub use settings::SearchSettings;
 pub use verdict::Candidate;

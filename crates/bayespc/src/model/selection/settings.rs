@@ -93,7 +93,7 @@ impl SearchSettings {
     }
 
     /// Whether all is fixed: there is but one candidate.
-    pub(super) fn has_nothing_to_choose(&self) -> bool {
+    pub(in crate::model) fn has_nothing_to_choose(&self) -> bool {
         let lists = self.prior_vars.len() + self.activations.len() + self.bins.len() + self.widths.len();
         lists == 0 && !self.noise
     }

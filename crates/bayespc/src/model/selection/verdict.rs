@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::choice::Choice;
+use super::out_of_fold::{OutOfFold, Predicted};
 use super::race::{Kind, Race, Trained};
 use super::score::{HeldOut, HeldOutScores, pick, temperature, weighted_mean};
 use crate::data::{OwnedSamples, Targets};
@@ -66,7 +67,7 @@ impl Race<'_, '_> {
             return Ok(Choice { candidates, ..Choice::plain(self.settings.plans()) });
         }
         let ignorant = if refit == 0 { self.ignorant(&picked)? } else { None };
-        let (mut calibrated, held_out) = self.judge(&picked, ignorant.as_ref())?;
+        let (mut calibrated, held_out, out_of_fold) = self.judge(&picked, ignorant.as_ref())?;
         if let (Some(spread), false) = (&mut calibrated.spread, refit > 0) {
             let kinds: Vec<(f64, &Kind)> =
                 counted(&picked).into_iter().map(|(c, weight)| (weight as f64, &self.kinds[c])).collect();
@@ -92,7 +93,8 @@ impl Race<'_, '_> {
             member.weight *= self.folds.len() as f64;
             member
         }));
-        Ok(Choice { members, plans, calibrated, candidates, held_out: Some(held_out) })
+        let (held_out, out_of_fold) = (Some(held_out), Some(out_of_fold));
+        Ok(Choice { members, plans, calibrated, candidates, held_out, out_of_fold })
     }
 
     /// For classes, a network that has learned nothing. Of n samples that were predicted none need have been of a class
@@ -115,17 +117,22 @@ impl Race<'_, '_> {
     }
 
     /// What out-of-fold predictions of the picked mixture say of noise and temperature, and how good they are.
-    fn judge(&self, picked: &[usize], ignorant: Option<&Member>) -> Result<(Calibrated, HeldOutScores)> {
+    fn judge(
+        &self,
+        picked: &[usize],
+        ignorant: Option<&Member>,
+    ) -> Result<(Calibrated, HeldOutScores, OutOfFold)> {
         let kinds: Vec<(f64, &Kind)> =
             counted(picked).into_iter().map(|(c, weight)| (weight as f64, &self.kinds[c])).collect();
         let judged: Vec<(f64, &HeldOut)> =
             kinds.iter().filter_map(|(weight, kind)| Some((*weight, kind.judged.as_ref()?))).collect();
         let mut calibrated = Calibrated::default();
-        let mixtures = (0..self.folds.len())
-            .map(|f| {
+        // Of each fold the mixture of what networks say, each changed as `change` does.
+        let mixed = |change: &dyn Fn(Predictive) -> Predictive| {
+            let of_fold = |f: usize| {
                 let tempered = |(weight, kind): &(f64, &Kind)| {
                     let temperature = kind.judged.as_ref().map_or(1.0, |judged| judged.temperature);
-                    (*weight, kind.predictions[f].tempered(temperature))
+                    (*weight, change(kind.predictions[f].tempered(temperature)))
                 };
                 let mut said: Vec<(f64, Predictive)> = kinds.iter().map(tempered).collect();
                 if let Some(member) = ignorant {
@@ -133,18 +140,21 @@ impl Race<'_, '_> {
                     said.push((member.weight, predict_member(member, &fold, self.settings.method)?));
                 }
                 Predictive::weighted_mixture(said)
-            })
-            .collect::<Result<Vec<_>>>()?;
+            };
+            (0..self.folds.len()).map(of_fold).collect::<Result<Vec<_>>>()
+        };
         let tests = &self.held_out.tests;
         let total: f64 = tests.iter().map(|test| test.view().total_weight()).sum();
-        let over = |f: &dyn Fn(&Predictive, &OwnedSamples) -> Result<f64>| -> Result<f64> {
+        let over = |mixtures: &[Predictive], f: &dyn Fn(&Predictive, &OwnedSamples) -> Result<f64>| {
             let mut sum = 0.0;
             for (predictive, test) in mixtures.iter().zip(tests) {
                 sum += test.view().total_weight() / total * f(predictive, test)?;
             }
-            Ok(sum)
+            Ok::<f64, Error>(sum)
         };
+        let rows: Vec<usize> = self.folds.iter().flatten().copied().collect();
         if self.held_out.is_classes() {
+            let mixtures = mixed(&|predictive| predictive)?;
             if self.settings.temperature == 1.0 {
                 calibrated.temperature = temperature(&mixtures, tests)?;
             }
@@ -161,18 +171,24 @@ impl Race<'_, '_> {
                 log_probabilities.extend(each.map(|(j, l)| (weights.as_ref().map_or(1.0, |w| w[j]), l)));
             }
             let scores = HeldOutScores {
-                log_density: over(&|p, test| {
+                log_density: over(&mixtures, &|p, test| {
                     Ok(-metrics::negative_log_likelihood(probabilities(p)?.as_ref(), &labels(test))?)
                 })?,
                 log_density_error: Some(weighted_mean(log_probabilities.iter().copied()).1),
                 rmse_error: Vec::new(),
                 rmse: Vec::new(),
-                accuracy: Some(over(&|p, test| {
+                accuracy: Some(over(&mixtures, &|p, test| {
                     metrics::accuracy(probabilities(p)?.as_ref(), &labels(test))
                 })?),
                 coverage_90: None,
             };
-            return Ok((calibrated, scores));
+            let temperature = self.settings.temperature * calibrated.temperature;
+            let each =
+                mixtures.iter().map(|p| p.class_probabilities(temperature)).collect::<Result<Vec<_>>>()?;
+            let columns: Vec<_> = each.iter().flat_map(faer::Mat::col_iter).collect();
+            let all = faer::Mat::from_fn(each[0].nrows(), columns.len(), |k, j| columns[j][k]);
+            let out_of_fold = OutOfFold::new(&rows, &Predicted::Probabilities(all))?;
+            return Ok((calibrated, scores, out_of_fold));
         }
         let networks: Vec<(f64, &Moments)> =
             judged.iter().map(|(weight, judged)| (*weight, &judged.moments)).collect();
@@ -211,10 +227,11 @@ impl Race<'_, '_> {
         };
         let rmse: Vec<(f64, f64)> = (0..d).map(rmse).collect();
         let (_, density_error) = weighted_mean(weights.iter().copied().zip(densities.iter().copied()));
-        let coverage = over(&|predictive, test| {
+        let mixtures = mixed(&|predictive| spread.apply(&predictive))?;
+        let coverage = over(&mixtures, &|predictive, test| {
             let values = test.view().targets().standardised::<f64>(self.held_out.scaling)?;
             let values = faer::Mat::from_fn(d, test.view().n_samples(), |i, j| values[j * d + i]);
-            metrics::interval_coverage(&spread.apply(predictive), values.as_ref(), 0.9)
+            metrics::interval_coverage(predictive, values.as_ref(), 0.9)
         })?;
         let scores = HeldOutScores {
             log_density: density - self.held_out.log_unit(),
@@ -224,7 +241,12 @@ impl Race<'_, '_> {
             accuracy: None,
             coverage_90: Some(coverage),
         };
-        Ok((calibrated, scores))
+        let scaling = self.held_out.scaling;
+        let all = Predictive::concat(&mixtures)?.unscale(&scaling.offset, &scaling.scale)?;
+        let factor = self.settings.temperature;
+        let all = if factor == 1.0 { all } else { all.tempered(factor) };
+        let out_of_fold = OutOfFold::new(&rows, &Predicted::Values(all))?;
+        Ok((calibrated, scores, out_of_fold))
     }
 
     /// What the best kind says of samples far from those it has learned from: of slices along a column, held out whole.

@@ -101,6 +101,20 @@ impl Covariance {
         }
     }
 
+    /// Covariances of `d` targets for the samples of all parts, one after the other; each with its number of samples.
+    fn concat(d: usize, parts: &[(&Self, usize)]) -> Self {
+        if parts.iter().all(|(part, _)| matches!(part, Self::Zero)) {
+            return Self::Zero;
+        }
+        let samples: Vec<(&Self, usize)> =
+            parts.iter().flat_map(|&(part, n)| (0..n).map(move |j| (part, j))).collect();
+        let n = samples.len();
+        if parts.iter().all(|(part, _)| part.is_diagonal(d)) {
+            return Self::Diagonal(Mat::from_fn(d, n, |i, j| samples[j].0.variance(i, samples[j].1)));
+        }
+        Self::Full(Mat::from_fn(d * d, n, |k, j| samples[j].0.entry(k % d, k / d, samples[j].1)))
+    }
+
     /// Whether covariances between targets are zero by construction.
     pub(crate) fn is_diagonal(&self, d: usize) -> bool {
         d == 1 || matches!(self, Self::Zero | Self::Diagonal(_))
@@ -291,6 +305,26 @@ impl Component {
             dof: self.dof,
             skew: self.skew,
         }
+    }
+
+    /// One component for the samples of all parts, one after the other. They have the same shape of distribution, else
+    /// there is none.
+    pub(crate) fn concat(parts: &[&Self]) -> Option<Self> {
+        let (first, d) = (parts.first()?, parts[0].n_targets());
+        if parts.iter().any(|c| c.n_targets() != d || c.dof != first.dof || c.skew != first.skew) {
+            return None;
+        }
+        let means: Vec<_> = parts.iter().flat_map(|component| component.mean.col_iter()).collect();
+        let covariances = |of: &dyn Fn(&Self) -> &Covariance| {
+            Covariance::concat(d, &parts.iter().map(|c| (of(c), c.n_samples())).collect::<Vec<_>>())
+        };
+        Some(Self {
+            mean: Mat::from_fn(d, means.len(), |i, j| means[j][i]),
+            aleatoric: covariances(&|component| &component.aleatoric),
+            epistemic: covariances(&|component| &component.epistemic),
+            dof: first.dof,
+            skew: first.skew,
+        })
     }
 
     pub(crate) fn select(&self, samples: &[usize]) -> Self {

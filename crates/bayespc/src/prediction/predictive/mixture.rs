@@ -199,6 +199,24 @@ impl Predictive {
         Ok(self.map(|component| component.select(samples)))
     }
 
+    /// The predictions of all parts, one after the other. Their components have the same weights and shapes.
+    pub(crate) fn concat(parts: &[Self]) -> Result<Self> {
+        let Some(first) = parts.first() else { return Err(Error::Empty { what: "list of predictives" }) };
+        let (n, expected) = (|part: &Self| part.components.len(), first.components.len());
+        if let Some(part) =
+            parts.iter().find(|part| n(part) != expected || part.log_weights != first.log_weights)
+        {
+            return Err(Error::Shape { what: "predictive", axis: "components", found: n(part), expected });
+        }
+        let of_all = |c: usize| {
+            let same: Vec<&Component> = parts.iter().map(|part| &part.components[c]).collect();
+            let conflict =
+                Error::Conflict { first: "predictions side by side", second: "other tails or skews" };
+            Component::concat(&same).ok_or(conflict)
+        };
+        Self::weighted((0..expected).map(of_all).collect::<Result<_>>()?, first.log_weights.clone())
+    }
+
     /// Predictions of offset + scale ⊙ y, one offset and one scale > 0 per target: from standardised
     /// targets back to their own units.
     pub fn unscale(&self, offset: &[f64], scale: &[f64]) -> Result<Self> {
