@@ -183,8 +183,9 @@ def curve(
     estimator : BPCRegressor or BPCClassifier
         Fitted.
     X : array-like or frame of shape (n_samples, n_features)
-        Samples whose other columns are kept. One sample gives its own curve, several their mean, which is the
-        partial dependence: variances and bounds are averaged as means are.
+        Samples whose other columns are kept. One sample gives its own curve, several the mean of their curves, which
+        is the partial dependence, with the median of their variances: a single sample far from the training data
+        may have a variance above that of all others together.
     feature : int or str
         Number or name of the column.
     grid : array-like, default=None
@@ -205,9 +206,19 @@ def curve(
     values = _grid_of(X, feature, grid, n_points)
     moments: list[Array] = []
     for value in values:
-        moments.append(_moments(estimator, _with(X, feature, value), target, coverage).mean(axis=1))
+        moments.append(_of_rows(_moments(estimator, _with(X, feature, value), target, coverage)))
     table = np.array(moments).T
+    if hasattr(estimator, "classes_"):
+        table[3:] = np.clip(table[3:], 0.0, 1.0)
     return Curve(values, table[0], np.sqrt(table[1]), np.sqrt(table[2]), table[3], table[4])
+
+
+def _of_rows(moments: Array) -> Array:
+    """Return the mean of means, and medians of variances and of distances of the bounds from the mean."""
+    mean = moments[0].mean()
+    return np.concatenate(
+        [[mean], np.median(moments[1:3], axis=1), mean + np.median(moments[3:] - moments[0], axis=1)]
+    )
 
 
 def _moments(estimator: Any, X: Any, target: Any, coverage: float) -> Array:

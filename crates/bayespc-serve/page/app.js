@@ -157,13 +157,22 @@ class Figure {
   }
 }
 
-/** The same ends for all pictures: all means, and as much of the bands as leaves the means visible. */
+/** The value below which a share `p` of the values lies. */
+function quantile(values, p) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.round(p * (sorted.length - 1))];
+}
+
+/**
+ * The same ends for all pictures: all means, and the bands within the training range but for the widest tenth, which would
+ * hide how the mean runs.
+ */
 function verticalEnds(ranked) {
   const means = ranked.flatMap(({ curve }) => curve.mean);
   const inside = ranked.flatMap(({ curve, column }) => curve.lower.map((lower, i) => [lower, curve.upper[i], curve.x[i]])
     .filter(([, , x]) => column.kind !== "number" || (x >= column.range[0] && x <= column.range[1])));
-  const low = Math.min(...means, ...inside.map(([lower]) => lower));
-  const high = Math.max(...means, ...inside.map(([, upper]) => upper));
+  const low = Math.min(...means, quantile(inside.map(([lower]) => lower), 0.05));
+  const high = Math.max(...means, quantile(inside.map(([, upper]) => upper), 0.95));
   const room = 0.04 * (high - low || 1);
   return [low - room, high + room];
 }

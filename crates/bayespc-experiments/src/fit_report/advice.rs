@@ -16,7 +16,7 @@ pub(super) struct Facts<'a> {
     pub(super) beside: &'a Beside,
     pub(super) n_scored: usize,
     pub(super) scored: ScoredRows,
-    /// Mean share of the epistemic part in the variance of a prediction; none for classes.
+    /// Median share, over rows, of the epistemic part in the variance of a prediction; none for classes.
     pub(super) epistemic_share: Option<f64>,
     /// Share of targets inside 90 % intervals; none for classes.
     pub(super) coverage: Option<f64>,

@@ -22,6 +22,7 @@ use self::learning::{search_section, training_section};
 use self::values::values_sections;
 use self::why::why;
 use crate::error::Result;
+use crate::records::quantile;
 use crate::report::{Block, Report, Section};
 
 /// Columns of the table that are listed.
@@ -151,14 +152,13 @@ impl FitReport<'_> {
         match &self.outcome {
             Outcome::Values { predictive, targets, .. } => {
                 let (variance, epistemic) = (predictive.variance(), predictive.epistemic_variance());
-                let shares = epistemic.col_iter().zip(variance.col_iter()).flat_map(|(e, v)| {
-                    e.iter()
-                        .zip(v.iter())
-                        .map(|(e, v)| if *v > 0.0 { e / v } else { 0.0 })
-                        .collect::<Vec<_>>()
-                });
-                let n = (variance.nrows() * variance.ncols()) as f64;
-                facts.epistemic_share = Some(shares.sum::<f64>() / n);
+                let share = |e: &f64, v: &f64| if *v > 0.0 { e / v } else { 0.0 };
+                let of_row = |(e, v): (faer::ColRef<'_, f64>, faer::ColRef<'_, f64>)| -> Vec<f64> {
+                    e.iter().zip(v.iter()).map(|(e, v)| share(e, v)).collect()
+                };
+                let shares: Vec<f64> =
+                    epistemic.col_iter().zip(variance.col_iter()).flat_map(of_row).collect();
+                facts.epistemic_share = Some(quantile(&shares, 0.5));
                 facts.coverage = Some(metrics::interval_coverage(predictive, *targets, 0.9)?);
             }
             Outcome::Classes { probabilities, labels, .. } => {

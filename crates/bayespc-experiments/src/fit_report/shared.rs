@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::plot::{DotPlot, Panel, dot_figure, figure};
+use crate::records::quantile;
 use crate::report::Block;
 
 /// Points drawn at most; more make the page heavy and the plot no clearer.
@@ -36,6 +37,28 @@ pub(super) fn spread(n: usize, most: usize) -> Vec<usize> {
     (0..count).map(|i| i * n / count).collect()
 }
 
+/// Share of values on either side that does not stretch an axis.
+const TAIL: f64 = 0.01;
+
+/// Room beyond the central values, in their width, that an axis may take to show the rest.
+const ROOM: f64 = 0.25;
+
+/// Ends of an axis that shows all values, unless a few of them are so far out that the others could not be told apart:
+/// these end outside. None where the values differ by no more than rounding.
+pub(super) fn limits(values: &[f64]) -> Option<(f64, f64)> {
+    let values: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+    let quantiles = [0.0, TAIL, 1.0 - TAIL, 1.0].map(|p| quantile(&values, p));
+    let [first, low, high, last] = quantiles;
+    let room = ROOM * (high - low);
+    let (low, high) = (first.max(low - room), last.min(high + room));
+    let margin = 0.03 * (high - low);
+    let size = low.abs().max(high.abs());
+    (high - low > ROUNDING * size).then_some((low - margin, high + margin))
+}
+
+/// Relative difference below which values are the same.
+const ROUNDING: f64 = 1e-9;
+
 /// A number with so many significant digits, with a minus that is as long as a plus.
 pub(super) fn number(value: f64, digits: u8) -> String {
     if !value.is_finite() {
@@ -65,6 +88,22 @@ mod tests {
         assert_eq!(shown(3), [0, 1, 2]);
         let many = shown(10 * MOST_POINTS);
         assert_eq!((many.len(), many[1], many[MOST_POINTS - 1]), (MOST_POINTS, 10, 10 * (MOST_POINTS - 1)));
+    }
+
+    #[test]
+    fn one_value_far_out_does_not_stretch_an_axis() {
+        let mut values: Vec<f64> = (0..200).map(f64::from).collect();
+        let (low, high) = limits(&values).unwrap();
+        assert!(low < 0.0 && high > 199.0 && high - low < 220.0, "{low} {high}");
+        values[7] = 1e6;
+        values[9] = f64::NAN;
+        let (low, high) = limits(&values).unwrap();
+        assert!(low < 0.0 && high > 199.0 && high < 300.0, "{low} {high}");
+        assert_eq!(limits(&[2.0, 2.0]), None);
+        assert_eq!(limits(&[2.0, 2.0 + f64::EPSILON]), None);
+        assert_eq!(limits(&[]), None);
+        let (low, high) = limits(&[1.0, 2.0]).unwrap();
+        assert!(low < 1.0 && high > 2.0);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use bayespc::metrics::{calibration_curve, pit};
 use bayespc::prediction::Predictive;
 use faer::MatRef;
 
-use super::shared::{chart, shown};
+use super::shared::{chart, limits, shown};
 use crate::error::Result;
 use crate::plot::{Color, Line, Panel, Scatter};
 use crate::report::Section;
@@ -25,14 +25,26 @@ pub(super) fn values_sections(
     let (aleatoric, epistemic) = (predictive.aleatoric_variance(), predictive.epistemic_variance());
     let mut accuracy = Vec::new();
     let mut sources = Vec::new();
+    // Ends of bars that are not shown.
+    let mut cut = 0;
     for (k, name) in names.iter().enumerate() {
         let pick = |values: &dyn Fn(usize) -> f64| samples.iter().map(|&j| values(j)).collect::<Vec<_>>();
+        let observed = pick(&|j| targets[(k, j)]);
+        let ends = [-BAR, BAR].map(|bar| pick(&|j| mean[(k, j)] + bar * std[(k, j)])).concat();
+        // All that was observed is shown; bars that are much longer than others end outside.
+        let range = limits(&ends).map(|(low, high)| {
+            observed.iter().fold((low, high), |(low, high), &y| (low.min(y), high.max(y)))
+        });
+        let beyond = |&end: &&f64| range.is_some_and(|(low, high)| !(low..=high).contains(end));
+        cut += ends.iter().filter(beyond).count();
         accuracy.push(Panel {
             title: format!("{name}: predicted and observed"),
             x_label: format!("observed {name}"),
             y_label: format!("predicted {name}"),
+            x_range: range,
+            y_range: range,
             scatters: vec![Scatter {
-                x: pick(&|j| targets[(k, j)]),
+                x: observed,
                 y: pick(&|j| mean[(k, j)]),
                 y_error: Some(pick(&|j| BAR * std[(k, j)])),
                 label: "mean, with 90 % bars".to_owned(),
@@ -47,6 +59,8 @@ pub(super) fn values_sections(
             title: format!("{name}: two kinds of uncertainty"),
             x_label: "aleatoric standard deviation".to_owned(),
             y_label: "epistemic standard deviation".to_owned(),
+            x_range: limits(&noise),
+            y_range: limits(&epistemic_std),
             scatters: vec![Scatter {
                 x: noise.clone(),
                 y: epistemic_std.clone(),
@@ -65,6 +79,7 @@ pub(super) fn values_sections(
             title: format!("{name}: uncertainty by prediction"),
             x_label: format!("predicted {name}"),
             y_label: "standard deviation".to_owned(),
+            y_range: limits(&[&noise[..], &epistemic_std].concat()),
             scatters: vec![by_prediction("aleatoric", noise), by_prediction("epistemic", epistemic_std)],
             ..Panel::default()
         });
@@ -98,17 +113,19 @@ pub(super) fn values_sections(
     };
     accuracy.push(calibration);
     accuracy.push(transforms(predictive, targets)?);
-    Ok(vec![
-        Section {
-            heading: "Predictions".to_owned(),
-            blocks: vec![chart(
-                &accuracy,
-                "A perfect model has every prediction on the diagonal; a calibrated one has nine in ten bars \
+    let outside = match cut {
+        0 => String::new(),
+        1 => " One bar ends beyond the axis.".to_owned(),
+        n => format!(" {n} ends of bars lie beyond the axis."),
+    };
+    let caption = format!(
+        "A perfect model has every prediction on the diagonal; a calibrated one has nine in ten bars \
                  touching it. Calibration below its diagonal means intervals that promise too much. Where targets fall in \
                  their predicted distribution should be level: high at both ends means intervals too narrow, high in the \
-                 middle too wide, a slope predictions that are too low or too high.",
-            )?],
-        },
+                 middle too wide, a slope predictions that are too low or too high.{outside}"
+    );
+    Ok(vec![
+        Section { heading: "Predictions".to_owned(), blocks: vec![chart(&accuracy, &caption)?] },
         Section {
             heading: "Uncertainty".to_owned(),
             blocks: vec![chart(

@@ -353,12 +353,12 @@ fn columns_of_several_inputs_take_their_sum_and_importance_finds_what_matters() 
 }
 
 #[test]
-fn a_curve_is_the_prediction_along_it_and_a_partial_dependence_its_mean() {
+fn a_curve_is_the_prediction_along_it_and_of_rows_their_mean_and_median_variance() {
     let model = fitted(|_| {});
     let (x, _) = table(3, 9);
     let grid = [-1.5, 0.0, 2.5];
     let settings = CurveSettings::default();
-    let mut sums = [[0.0; 5]; 3];
+    let mut all = [[[0.0; 5]; 3]; 3];
     for j in 0..3 {
         let row = Mat::from_fn(4, 1, |i, _| x[(i, j)]);
         let curve = model.curve(&row, 0, &grid, settings).unwrap();
@@ -382,14 +382,24 @@ fn a_curve_is_the_prediction_along_it_and_a_partial_dependence_its_mean() {
             ];
             for k in 0..5 {
                 assert!((found[k] - expected[k]).abs() < 1e-9 * expected[k].abs(), "{found:?} {expected:?}");
-                sums[g][k] += expected[k] / 3.0;
             }
+            all[g][j] = expected;
         }
     }
     let whole = model.curve(&x, 0, &grid, settings).unwrap();
-    for (g, sums) in sums.iter().enumerate() {
-        assert!((whole.mean[g] - sums[0]).abs() < 1e-9 * sums[0].abs());
-        assert!((whole.epistemic_std[g].powi(2) - sums[2]).abs() < 1e-9 * sums[2]);
+    for (g, rows) in all.iter().enumerate() {
+        let near = |found: f64, expected: f64| (found - expected).abs() < 1e-9 * expected.abs();
+        let median = |value: &dyn Fn(&[f64; 5]) -> f64| {
+            let mut three = [0, 1, 2].map(|j| value(&rows[j]));
+            three.sort_by(f64::total_cmp);
+            three[1]
+        };
+        let mean = rows.iter().map(|row| row[0]).sum::<f64>() / 3.0;
+        assert!(near(whole.mean[g], mean));
+        assert!(near(whole.aleatoric_std[g].powi(2), median(&|row| row[1])));
+        assert!(near(whole.epistemic_std[g].powi(2), median(&|row| row[2])));
+        assert!(near(whole.lower[g], mean + median(&|row| row[3] - row[0])));
+        assert!(near(whole.upper[g], mean + median(&|row| row[4] - row[0])));
     }
     let classes = classifier(|_| {});
     let curve = classes.curve(&x, 0, &grid, CurveSettings { target: 2, ..settings }).unwrap();

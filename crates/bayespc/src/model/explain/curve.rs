@@ -1,8 +1,11 @@
 //! The prediction along one column, the others as they are: of one row, or averaged over rows (partial dependence).
 //!
 //! ```text
-//! mean(g) = 1/n Σ_j ⟨y | x_j with the column at g⟩       variances and bounds of the interval are averaged alike
+//! mean(g)  = 1/n Σ_j m_j(g)                              m_j(g) = ⟨y | x_j with the column at g⟩
+//! lower(g) = mean(g) + median_j (lower_j(g) − m_j(g))    upper likewise; of each variance the median over rows
 //! ```
+//!
+//! Medians, since a single row far from the training data may have a variance above that of all others together.
 //!
 //! For classes the mean is a probability p, and by the law of total variance p (1 − p) has an epistemic part, the variance of
 //! p under the posterior, and an aleatoric one, which is the rest. The interval is that of p: two-sided normal around
@@ -42,9 +45,9 @@ impl Default for CurveSettings {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Curve {
-    /// Mean, or probability of a class.
+    /// Mean, or probability of a class, averaged over rows.
     pub mean: Vec<f64>,
-    /// Standard deviation of the noise.
+    /// Standard deviation of the noise, of the median row as the next three are.
     pub aleatoric_std: Vec<f64>,
     /// Standard deviation that more data would take away.
     pub epistemic_std: Vec<f64>,
@@ -54,9 +57,28 @@ pub struct Curve {
     pub upper: Vec<f64>,
 }
 
+impl Curve {
+    /// Add a point: mean, both variances and both bounds of every row there.
+    fn push(&mut self, rows: &[[f64; 5]]) {
+        let mean = rows.iter().map(|row| row[0]).sum::<f64>() / rows.len() as f64;
+        let of_rows = |value: &dyn Fn(&[f64; 5]) -> f64| median(rows.iter().map(value).collect());
+        self.mean.push(mean);
+        self.aleatoric_std.push(of_rows(&|row| row[1]).sqrt());
+        self.epistemic_std.push(of_rows(&|row| row[2]).sqrt());
+        self.lower.push(mean + of_rows(&|row| row[3] - row[0]));
+        self.upper.push(mean + of_rows(&|row| row[4] - row[0]));
+    }
+}
+
+/// Middle value of some that are not none.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    0.5 * (values[(values.len() - 1) / 2] + values[values.len() / 2])
+}
+
 impl Model {
     /// The prediction with one feature of these samples put to each value of a grid. A single sample gives its own curve;
-    /// of several the average is taken.
+    /// of several the average of their means and the medians of their variances are taken.
     pub fn curve<'a>(
         &self,
         inputs: impl Into<Inputs<'a>>,
@@ -94,7 +116,7 @@ impl Model {
                 return Err(Error::Setting { name, value: number as f64, must_be });
             }
         }
-        let mut sums = vec![[0.0; 5]; grid.ncols()];
+        let mut curve = Curve::default();
         let at_once = (ROWS / n).max(1);
         for first in (0..grid.ncols()).step_by(at_once) {
             let here = at_once.min(grid.ncols() - first);
@@ -102,18 +124,13 @@ impl Model {
                 Some(place) => grid[(place, first + k / n)],
                 None => inputs.value(i, k % n),
             });
-            for (k, values) in self.along(rows.as_ref(), settings)?.into_iter().enumerate() {
-                let sums = &mut sums[first + k / n];
-                sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value / n as f64);
-            }
+            self.along(rows.as_ref(), settings)?.chunks(n).for_each(|point| curve.push(point));
         }
-        Ok(Curve {
-            mean: sums.iter().map(|s| s[0]).collect(),
-            aleatoric_std: sums.iter().map(|s| s[1].sqrt()).collect(),
-            epistemic_std: sums.iter().map(|s| s[2].sqrt()).collect(),
-            lower: sums.iter().map(|s| s[3]).collect(),
-            upper: sums.iter().map(|s| s[4]).collect(),
-        })
+        if self.task() != Task::Regression {
+            let bounds = curve.lower.iter_mut().chain(&mut curve.upper);
+            bounds.for_each(|bound| *bound = bound.clamp(0.0, 1.0));
+        }
+        Ok(curve)
     }
 
     /// Mean, both variances and both bounds of every sample.
