@@ -103,7 +103,7 @@ fn load(args: &BenchArgs) -> Result<Task<f32>> {
     }
     let source = data_source(args.folder.as_deref());
     let images = downloading("mnist", |progress| load_images(ImageSet::Mnist, &source, progress))?;
-    Ok(Source::Images(ImageSet::Mnist, Box::new(images)).task::<f32>(0, 0, args.rows, false)?)
+    Ok(Source::Images(ImageSet::Mnist, Box::new(images)).task::<f32>(0, 0, [args.rows, None], false)?)
 }
 
 /// Noise around one pattern per digit.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use bayespc_experiments::{Experiment, reproduce};
+use bayespc_experiments::{Effort, Experiment, reproduce};
 use clap::{Args, ValueEnum};
 
 use crate::input::data_source;
@@ -94,6 +94,7 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
     if let Some(data) = &source.folder {
         refuse_same_folder("--out", &args.out, "the folder of the data", data)?;
     }
+    let effort = if args.quick { Effort::Quick } else { Effort::Full };
     for experiment in args.what.experiments() {
         let bar = bar(experiment.name(), 0);
         let watch = |done: usize, planned: usize, unit: &str| {
@@ -101,7 +102,7 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
             bar.set_position(done as u64);
             bar.set_message(format!("{}: {unit}", experiment.name()));
         };
-        let page = reproduce(experiment, args.quick, &source, &args.out, &watch);
+        let page = reproduce(experiment, effort, &source, &args.out, &watch);
         bar.finish_and_clear();
         print(&page?.display().to_string())?;
     }

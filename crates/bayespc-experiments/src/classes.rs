@@ -19,6 +19,7 @@ use crate::error::Result;
 use crate::records::{Record, RecordFile, Records, Unit, mean_sd};
 use crate::report::{Block, Section};
 use crate::reproduce::table;
+use crate::spec::{Effort, SMOKE_ROWS};
 use crate::strangers::aurocs;
 use crate::task::learning;
 
@@ -46,12 +47,12 @@ const SCORES: [(&str, &str); 6] = [
 
 /// Run what is missing into `path`, and say what came out.
 pub fn run(
-    quick: bool,
+    effort: Effort,
     data: &DataSource,
     path: &Path,
     progress: &(dyn Fn(usize, usize, &str) + Sync),
 ) -> Result<Records> {
-    let seeds = if quick { 1 } else { 5 };
+    let seeds = if effort == Effort::Full { 5 } else { 1 };
     let cases = [("two_moons", "default"), ("mnist", "one_hot"), ("mnist", "logits")];
     let mut file = RecordFile::open(path)?;
     let mut mnist: Option<LabelledImages> = None;
@@ -74,11 +75,11 @@ pub fn run(
                     mnist = Some(load_images(ImageSet::Mnist, data, &mut |_, _| {})?);
                 }
                 match &mnist {
-                    Some(mnist) => digits(mnist, learner, &unit, quick),
+                    Some(mnist) => digits(mnist, learner, &unit, effort),
                     None => Ok(Vec::new()),
                 }
             } else {
-                moons(&unit)
+                moons(&unit, effort)
             };
             file.append(&records.map_err(learning(NAME))?)?;
         }
@@ -117,17 +118,19 @@ pub fn section(records: &Records) -> Section {
     }
 }
 
-fn digits(mnist: &LabelledImages, learner: &str, unit: &Unit, quick: bool) -> CoreResult<Vec<Record>> {
-    let rows = if quick { 6000 } else { mnist.train_labels.len() };
+fn digits(mnist: &LabelledImages, learner: &str, unit: &Unit, effort: Effort) -> CoreResult<Vec<Record>> {
+    let (rows, epochs) = match effort {
+        Effort::Full => (mnist.train_labels.len(), None),
+        Effort::Quick => (6000, Some(2)),
+        Effort::Smoke => (10 * SMOKE_ROWS, Some(1)),
+    };
     let labels = |labels: &[u8]| labels.iter().map(|&l| usize::from(l)).collect::<Vec<_>>();
     let (train, test) = (labels(&mnist.train_labels[..rows]), labels(&mnist.test_labels));
     let mut settings = ModelSettings::images();
     if learner != "logits" {
         settings.network.head = HeadSettings::default();
     }
-    if quick {
-        settings.training.epochs = 2;
-    }
+    settings.training.epochs = epochs.unwrap_or(settings.training.epochs);
     settings.training.seed = unit.seed;
     let targets = Targets::Classes { labels: &train, classes: 10 };
     let model = Model::fit(&Samples::new(mnist.train_images.subcols(0, rows), targets)?, &settings)?;
@@ -141,15 +144,19 @@ fn digits(mnist: &LabelledImages, learner: &str, unit: &Unit, quick: bool) -> Co
     Ok(records)
 }
 
-fn moons(unit: &Unit) -> CoreResult<Vec<Record>> {
+fn moons(unit: &Unit, effort: Effort) -> CoreResult<Vec<Record>> {
+    let (n, epochs) = match effort {
+        Effort::Smoke => (SMOKE_ROWS, 1),
+        _ => (MOONS, TrainingSettings::default().epochs),
+    };
     let mut rng = ChaCha8Rng::seed_from_u64(1000 + unit.seed);
     let made = |rng: &mut ChaCha8Rng| {
-        synthetic::two_moons(MOONS, MOON_NOISE, rng).expect("noise and number are positive")
+        synthetic::two_moons(n, MOON_NOISE, rng).expect("noise and number are positive")
     };
     let (train, test) = (made(&mut rng), made(&mut rng));
     let settings = ModelSettings {
         network: NetworkSettings { hidden_layer_sizes: vec![100], ..NetworkSettings::default() },
-        training: TrainingSettings { seed: unit.seed, ..TrainingSettings::default() },
+        training: TrainingSettings { seed: unit.seed, epochs, ..TrainingSettings::default() },
         ..ModelSettings::default()
     };
     let targets = Targets::Classes { labels: &train.labels, classes: 2 };

@@ -137,7 +137,7 @@ mod tests {
         }
         let folder = tempfile::tempdir().unwrap();
         let source = DataSource { folder: None, download: false, ..DataSource::from_env() };
-        let records = run(&spec, false, &source, &folder.path().join("depth.csv"), &|_, _, _| {}).unwrap();
+        let records = run(&spec, &source, &folder.path().join("depth.csv"), &|_, _, _| {}).unwrap();
         assert_eq!(records.units().count(), 12);
         let sections = sections(&spec, &records).unwrap();
         let Block::Table { rows, .. } = &sections[0].blocks[2] else { panic!("no table") };

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::benchmark::{OTHERS, score_rows};
 use crate::error::Result;
-use crate::records::Records;
+use crate::records::{Records, quantile};
 use crate::report::{Block, Section};
 use crate::reproduce::table;
 use crate::spec::{RunSpec, Spec};
@@ -52,19 +52,11 @@ fn median_row(records: &Records, (name, label): (&str, &str), datasets: &[String
     let cell = |dataset| {
         groups
             .get(dataset)
-            .map_or_else(String::new, |values| format!("{:.3}", median(values)).replace('-', "−"))
+            .map_or_else(String::new, |values| format!("{:.3}", quantile(values, 0.5)).replace('-', "−"))
     };
     let cells: Vec<String> = datasets.iter().map(cell).collect();
     let there = cells.iter().any(|cell| !cell.is_empty());
     there.then(|| [label.to_owned(), "LL, median".to_owned()].into_iter().chain(cells).collect())
-}
-
-/// The middle value, or the mean of the two in the middle.
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let (low, high) = ((sorted.len() - 1) / 2, sorted.len() / 2);
-    0.5 * (sorted[low] + sorted[high])
 }
 
 #[cfg(test)]

@@ -28,3 +28,4 @@ pub mod task;
 
 pub use error::{Error, Result};
 pub use reproduce::{Experiment, reproduce};
+pub use spec::Effort;

@@ -10,7 +10,7 @@ use crate::plot::{DotPlot, DotSeries, Line, Panel, dot_figure, figure};
 use crate::records::{Estimate, Records, mean_sd, mean_se, quantile};
 use crate::report::{Block, Report, Section};
 use crate::run::run;
-use crate::spec::{RunSpec, Spec};
+use crate::spec::{Effort, RunSpec, Spec};
 use crate::synthetic_panels;
 use crate::{benchmark, classes, depth, gaps, images};
 
@@ -99,7 +99,7 @@ impl Experiment {
 /// whose records are already there are not run again.
 pub fn reproduce(
     experiment: Experiment,
-    quick: bool,
+    effort: Effort,
     data: &DataSource,
     out: &Path,
     progress: &(dyn Fn(usize, usize, &str) + Sync),
@@ -107,17 +107,22 @@ pub fn reproduce(
     std::fs::create_dir_all(out).map_err(file(out))?;
     let name = experiment.name();
     let spec = Spec::parse(name, experiment.specification())?;
-    let spec = if quick { spec.quick() } else { spec };
-    let records_path = out.join(if quick { format!("{name}-quick.csv") } else { format!("{name}.csv") });
+    let spec = spec.with(effort);
+    let (suffix, told) = match effort {
+        Effort::Full => ("", "full run"),
+        Effort::Quick => ("-quick", "quick run: fewer seeds, splits and epochs"),
+        Effort::Smoke => ("-smoke", "smoke run: a few rows, to see that it runs"),
+    };
+    let records_path = out.join(format!("{name}{suffix}.csv"));
     let records = match experiment {
-        Experiment::Classes => classes::run(quick, data, &records_path, progress)?,
-        _ => run(&spec, quick, data, &records_path, progress)?,
+        Experiment::Classes => classes::run(effort, data, &records_path, progress)?,
+        _ => run(&spec, data, &records_path, progress)?,
     };
     let mut sections = match experiment {
         Experiment::Figure1 => curves(&spec, &records, &FIGURE1)?,
         Experiment::Figure2 => {
             let mut sections = curves(&spec, &records, &FIGURE2)?;
-            let svg = synthetic_panels::figure()?;
+            let svg = synthetic_panels::figure(effort)?;
             sections.push(Section {
                 heading: "Aleatoric and epistemic uncertainty".to_owned(),
                 blocks: vec![Block::Figure { svg, caption: SYNTHETIC_CAPTION.to_owned() }],
@@ -153,20 +158,12 @@ pub fn reproduce(
                     records_path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
                 ),
                 ("seeds".to_owned(), "100 × split + seed, for weights, shuffles and draws".to_owned()),
-                ("quick".to_owned(), quick.to_string()),
+                ("effort".to_owned(), told.to_owned()),
             ]),
             Block::Code(experiment.specification().to_owned()),
         ],
     });
-    let report = Report {
-        title: format!("bayespc: {name}"),
-        subtitle: if quick {
-            "quick run: fewer seeds, splits and epochs".to_owned()
-        } else {
-            "full run".to_owned()
-        },
-        sections,
-    };
+    let report = Report { title: format!("bayespc: {name}"), subtitle: told.to_owned(), sections };
     let page = out.join(format!("{name}.html"));
     std::fs::write(&page, report.to_html()).map_err(file(&page))?;
     Ok(page)
@@ -505,11 +502,40 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("records.csv");
         let source = DataSource { folder: None, download: false, ..DataSource::from_env() };
-        let first = run(&spec, false, &source, &path, &|_, _, _| {}).unwrap();
+        let first = run(&spec, &source, &path, &|_, _, _| {}).unwrap();
         assert_eq!(first.units().count(), 4);
-        let again = run(&spec, false, &source, &path, &|_, _, _| {}).unwrap();
+        let again = run(&spec, &source, &path, &|_, _, _| {}).unwrap();
         assert_eq!(first.rows(), again.rows());
         let sections = curves(&spec, &again, &FIGURE1).unwrap();
         assert!(matches!(&sections[0].blocks[0], Block::Figure { svg, .. } if svg.contains("two moons")));
+    }
+
+    /// With the fewest rows and epochs; those whose data are not here are named and left out.
+    #[test]
+    fn every_experiment_runs_and_writes_a_page_of_all_its_learners() {
+        let source = DataSource { download: false, ..DataSource::from_env() };
+        for experiment in Experiment::ALL {
+            let name = experiment.name();
+            let folder = tempfile::tempdir().unwrap();
+            let page = match reproduce(experiment, Effort::Smoke, &source, folder.path(), &|_, _, _| {}) {
+                Err(Error::Data(bayespc_data::Error::NotFound { .. })) => {
+                    println!("SKIPPED reproduce {name}: no benchmark data (set BAYESPC_DATA)");
+                    continue;
+                }
+                page => page.unwrap(),
+            };
+            let html = std::fs::read_to_string(page).unwrap();
+            assert!(html.contains("smoke run") && html.contains("<svg") | html.contains("<table"), "{name}");
+            let records = Records::read(&folder.path().join(format!("{name}-smoke.csv"))).unwrap();
+            let spec = Spec::parse(name, experiment.specification()).unwrap().with(Effort::Smoke);
+            for run in &spec.runs {
+                for learner in &run.learners {
+                    let there = |r: &&crate::records::Record| {
+                        r.dataset == run.record_name() && &r.learner == learner && r.value.is_finite()
+                    };
+                    assert!(records.rows().iter().any(|r| there(&r)), "{name}: {learner} on {}", run.dataset);
+                }
+            }
+        }
     }
 }

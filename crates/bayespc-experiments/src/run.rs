@@ -31,7 +31,6 @@ pub const DIVERGED: &str = "diverged";
 /// Run what is missing of `spec` into `path`, and return all its records. `progress` hears of units done.
 pub fn run(
     spec: &Spec,
-    quick: bool,
     data: &DataSource,
     path: &Path,
     progress: &(dyn Fn(usize, usize, &str) + Sync),
@@ -62,9 +61,9 @@ pub fn run(
             let known = lock(&file).records().is_complete(&unit);
             if !known {
                 let records = if run.single_precision {
-                    train::<f32>(run, learner, (&source, strangers.as_ref()), &unit, quick)?
+                    train::<f32>(run, learner, (&source, strangers.as_ref()), &unit)?
                 } else {
-                    train::<f64>(run, learner, (&source, strangers.as_ref()), &unit, quick)?
+                    train::<f64>(run, learner, (&source, strangers.as_ref()), &unit)?
                 };
                 lock(&file).append(&records)?;
             }
@@ -87,11 +86,9 @@ fn train<T: Startable>(
     spec: &LearnerSpec,
     (source, strangers): (&Source, Option<&Source>),
     unit: &Unit,
-    quick: bool,
 ) -> Result<Vec<Record>> {
     let name = format!("{} on {} (split {}, seed {})", spec.label, unit.dataset, unit.split, unit.seed);
-    let rows = if quick { run.quick_rows } else { None };
-    let mut task = source.task::<T>(unit.split as usize, unit.seed, rows, run.validate)?;
+    let mut task = source.task::<T>(unit.split as usize, unit.seed, run.most_rows, run.validate)?;
     if run.relu_inputs {
         for inputs in [&mut task.train.0, &mut task.test.0] {
             faer::zip!(inputs).for_each(|faer::unzip!(x)| *x = x.max(T::zero()));
@@ -342,7 +339,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("gaps.csv");
         let source = DataSource { folder: None, download: false, ..DataSource::from_env() };
-        let records = run(&spec, false, &source, &path, &|_, _, _| {}).unwrap();
+        let records = run(&spec, &source, &path, &|_, _, _| {}).unwrap();
         assert_eq!(records.units().count(), 2);
         let ll = |learner: &str| {
             let found = records.rows().iter().find(|r| r.learner == learner && r.metric == "ll").unwrap();

@@ -65,11 +65,29 @@ pub struct RunSpec {
     pub quick_epochs: Option<usize>,
     /// Training images of a quick run.
     pub quick_rows: Option<usize>,
+    /// Training and test rows at most, as the effort has it.
+    #[serde(skip)]
+    pub most_rows: [Option<usize>; 2],
 }
 
 fn one() -> usize {
     1
 }
+
+/// How much of an experiment is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// As documented.
+    Full,
+    /// Two splits and seeds, fewer epochs and images: minutes.
+    Quick,
+    /// Every step once on a few rows: seconds, and results that mean nothing. For tests.
+    Smoke,
+}
+
+/// Rows and hidden units of a smoke run.
+pub(crate) const SMOKE_ROWS: usize = 60;
+const SMOKE_WIDTH: usize = 6;
 
 /// What a run records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,15 +144,36 @@ impl Spec {
         Ok(spec)
     }
 
-    /// The same in minutes: two splits, two seeds, fewer epochs and rows.
-    pub fn quick(mut self) -> Self {
+    /// The same with less effort.
+    pub fn with(self, effort: Effort) -> Self {
+        match effort {
+            Effort::Full => self,
+            Effort::Quick => self.quick(),
+            Effort::Smoke => self.smoke(),
+        }
+    }
+
+    fn quick(mut self) -> Self {
         for run in &mut self.runs {
             run.splits = run.splits.min(2);
             run.seeds = run.seeds.min(2);
             run.epochs = run.quick_epochs.unwrap_or(run.epochs);
+            run.most_rows = [run.quick_rows, None];
         }
         for learner in self.learners.values_mut() {
             learner.epochs = learner.epochs.map(|epochs| epochs.div_ceil(4));
+        }
+        self
+    }
+
+    fn smoke(mut self) -> Self {
+        for run in &mut self.runs {
+            (run.splits, run.seeds, run.epochs) = (1, 1, 1);
+            run.hidden_layer_sizes.iter_mut().for_each(|width| *width = SMOKE_WIDTH.min(*width));
+            run.most_rows = [Some(SMOKE_ROWS); 2];
+        }
+        for learner in self.learners.values_mut() {
+            learner.epochs = learner.epochs.map(|_| 1);
         }
         self
     }

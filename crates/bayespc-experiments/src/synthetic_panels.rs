@@ -15,6 +15,7 @@ use rand::rngs::ChaCha8Rng;
 
 use crate::error::Result;
 use crate::plot::{Color, Line, Panel, Scatter};
+use crate::spec::Effort;
 use crate::task::learning;
 
 /// Samples of each task.
@@ -24,7 +25,7 @@ const SAMPLES: usize = 500;
 const WIDTH: f64 = 1.959_963_984_540_054;
 
 /// Both panels side by side, ours above and the paper's below.
-pub fn figure() -> Result<String> {
+pub fn figure(effort: Effort) -> Result<String> {
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let noisy = synthetic::aleatoric(SAMPLES, &mut rng);
     let gap = synthetic::epistemic(SAMPLES / 5, &mut rng);
@@ -36,11 +37,18 @@ pub fn figure() -> Result<String> {
         let (truth, variance) = (synthetic::epistemic_mean, Predictive::epistemic_variance);
         panel(title, &gap, settings, (-7.0, 7.0), truth, variance, 20)
     };
+    let at = |mut settings: ModelSettings| {
+        if effort == Effort::Smoke {
+            settings.training.epochs = 1;
+        }
+        settings
+    };
+    let variance_node = HeadSettings::VarianceNode(VarianceNode::default());
     let panels = [
-        aleatoric("Aleatoric, feedback", &one_network())?,
-        epistemic("Epistemic, default", &ModelSettings::default())?,
-        aleatoric("Aleatoric, as printed", &as_printed(HeadSettings::VarianceNode(VarianceNode::default())))?,
-        epistemic("Epistemic, as printed", &as_printed(HeadSettings::default()))?,
+        aleatoric("Aleatoric, feedback", &at(one_network()))?,
+        epistemic("Epistemic, default", &at(ModelSettings::default()))?,
+        aleatoric("Aleatoric, as printed", &at(as_printed(variance_node)))?,
+        epistemic("Epistemic, as printed", &at(as_printed(HeadSettings::default())))?,
     ];
     crate::plot::figure(&panels, 2, 1000, 920)
 }

@@ -56,19 +56,22 @@ impl Source {
         Ok(Self::Table(data.features, data.targets, splitting))
     }
 
-    /// Split number `split`; synthetic tasks are drawn with `seed`. `rows` limits the training images.
+    /// Split number `split`; synthetic tasks are drawn with `seed`. `most_rows` limits the parts for training and testing.
     /// With `validate` the test part stays unseen: of a table the first fifth of the training part, whose order is
     /// random in standard splits, is predicted from the rest; of images the last sixth of those for training.
     pub fn task<T: Real>(
         &self,
         split: usize,
         seed: u64,
-        rows: Option<usize>,
+        most_rows: [Option<usize>; 2],
         validate: bool,
     ) -> Result<Task<T>> {
+        let [most_train, most_test] = most_rows.map(|most| most.unwrap_or(usize::MAX));
         match self {
             Self::Table(features, targets, splitting) => {
-                let Split { train, test } = splitting.split(features, split)?;
+                let Split { mut train, mut test } = splitting.split(features, split)?;
+                train.truncate(most_train);
+                test.truncate(most_test);
                 if validate {
                     let (validation, rest) = train.split_at(train.len() / 5);
                     return regression(features, targets, rest, validation);
@@ -77,8 +80,8 @@ impl Source {
             }
             Self::Moons => {
                 let mut rng = ChaCha8Rng::seed_from_u64(1000 + seed);
-                let train = synthetic::two_moons(SYNTHETIC, MOON_NOISE, &mut rng)?;
-                let test = synthetic::two_moons(SYNTHETIC, MOON_NOISE, &mut rng)?;
+                let train = synthetic::two_moons(SYNTHETIC.min(most_train), MOON_NOISE, &mut rng)?;
+                let test = synthetic::two_moons(SYNTHETIC.min(most_test), MOON_NOISE, &mut rng)?;
                 let scaling = Standardiser::fit(train.features.as_ref()).map_err(learning("two_moons"))?;
                 let scaled = |x: &Mat<f64>| scaling.apply(x.as_ref()).map_err(learning("two_moons"));
                 let codes = |labels: &[usize]| one_hot(labels, 2).map_err(learning("two_moons"));
@@ -91,14 +94,15 @@ impl Source {
                 })
             }
             Self::Images(set, images) => {
-                let count = rows.unwrap_or(usize::MAX).min(images.train_labels.len());
+                let count = most_train.min(images.train_labels.len());
                 let labels = |labels: &[u8]| labels.iter().map(|&l| usize::from(l)).collect::<Vec<_>>();
                 let (count, test_images, test) = if validate {
                     let held_out = count / 6;
                     let (rest, labelled) = images.train_labels[..count].split_at(count - held_out);
                     (rest.len(), images.train_images.subcols(rest.len(), held_out), labels(labelled))
                 } else {
-                    (count, images.test_images.as_ref(), labels(&images.test_labels))
+                    let n = most_test.min(images.test_labels.len());
+                    (count, images.test_images.subcols(0, n), labels(&images.test_labels[..n]))
                 };
                 let train = labels(&images.train_labels[..count]);
                 let codes = |labels: &[usize]| one_hot(labels, 10).map_err(learning(set.name()));
