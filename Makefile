@@ -7,7 +7,7 @@ export BAYESPC_DATA ?= $(abspath $(DATA))
 endif
 OUT ?= out
 
-.PHONY: demo test check lint rust python page wheel docs soak fuzz figures bench peers peers-tables peers-env clean
+.PHONY: demo test check lint rust python page wheel docs soak fuzz figures peers peers-tables peers-env clean
 
 demo: ## fit the built-in wine table, print metrics, write a model file and a report
 	@mkdir -p $(OUT)
@@ -69,9 +69,6 @@ soak: ## what is not for every day: kill the command for MINUTES=5 and see what 
 
 fuzz: ## every fuzz target for SECONDS=60 of a core, JOBS=1 side by side
 	python3 scripts/fuzz.py --seconds $${SECONDS:-60} --jobs $${JOBS:-1}
-
-bench:
-	cargo bench -p bayespc
 
 peers-env:
 	[ -x .venv-peers/bin/python ] || $${PYTHON:-python3} -m venv .venv-peers

@@ -4,7 +4,7 @@
 ``bayespc`` wrote. `BPCImputer` fills in missing cells, and `BPCDensity` knows the density of rows and draws
 more. `Network`, `MatrixNormalWishart` and `SufficientStats` are for those who want to look inside;
 `datasets`, `plots`, `presets` and `scorers` come along. `curve` predicts along one column; `relevance` and
-`prune` say which columns a model can do without, `prune_units` which hidden units; `to_onnx` exports it.
+`prune` say which columns a model can do without; `to_onnx` exports it.
 
 Work is shared by as many threads as there are processors; the environment variable RAYON_NUM_THREADS, read at
 the first call in a process, sets another number. Results do not depend on it.
@@ -31,7 +31,7 @@ from ._latent import BPCDensity, BPCImputer
 from ._network import Network
 from ._onnx import to_onnx
 from ._onnx_columns import onnx_input
-from ._prune import Pruning, UnitPruning, prune, prune_units, relevance
+from ._prune import Pruning, prune, relevance
 from ._regressor import BPCRegressor
 from ._trained import from_mlp, from_weights
 
@@ -60,7 +60,6 @@ __all__ = [
     "plots",
     "presets",
     "prune",
-    "prune_units",
     "relevance",
     "scorers",
     "to_onnx",

@@ -49,9 +49,6 @@ def prune(
     tolerance: float,
     weights: _F64 | None = None,
 ) -> tuple[Model, float, list[tuple[int, float, float | None]], int]: ...
-def prune_units(
-    model: Model, x: _Samples, y: _Targets, classes: int, tolerance: float, weights: _F64 | None = None
-) -> tuple[Model, int, int, tuple[float, float]]: ...
 
 class Table:
     @property

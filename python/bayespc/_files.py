@@ -87,8 +87,7 @@ def estimator_of(model: _core.Model, classes: Any = None) -> BPCRegressor | BPCC
     params |= {name: value for name, value in kept.items() if name in KEPT and name not in params}
     params |= {name: kept[name] for name in ("hidden_layer_sizes", "random_state") if name in kept}
     if "params" not in python and "missing" in notes.get("encoding", {}):
-        missing = notes["encoding"]["missing"]
-        params["missing"] = "encode" if missing == "impute" else missing
+        params["missing"] = notes["encoding"]["missing"]
     if model.classes:
         estimator = BPCClassifier(**params)
         estimator.classes_ = _classes(notes, model.classes) if classes is None else classes

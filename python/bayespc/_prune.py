@@ -27,21 +27,6 @@ class Pruning(NamedTuple):
     several went at a time)."""
 
 
-class UnitPruning(NamedTuple):
-    """A model without the hidden units it can do without."""
-
-    model: Any
-    """A copy of the estimator with smaller layers."""
-    units: int
-    """Hidden units of all its networks before."""
-    removed: int
-    """How many of them are gone."""
-    log_density: float
-    """Mean log density of the held-out rows with all units."""
-    pruned_log_density: float
-    """The same without those that are gone."""
-
-
 def relevance(estimator: Any) -> dict[str, float]:
     """Return what it would cost a fitted model that a column said nothing, by the posterior alone.
 
@@ -112,45 +97,6 @@ def prune(
     pruned.model_ = model
     steps = [(names[column], cost, density) for column, cost, density in path]
     return Pruning(pruned, [name for name, _, _ in steps[:silenced]], log_density, steps)
-
-
-def prune_units(
-    estimator: Any,
-    X: ArrayLike,
-    y: ArrayLike,
-    *,
-    tolerance: float = 0.01,
-    sample_weight: ArrayLike | None = None,
-) -> UnitPruning:
-    """Take out hidden units as long as held-out rows are predicted as well.
-
-    Those go first that cost least by the posterior. The model is then smaller; nothing is trained again.
-
-    Parameters
-    ----------
-    estimator : BPCRegressor or BPCClassifier
-        Fitted; it stays as it is.
-    X : array-like or frame of shape (n_samples, n_features)
-        Rows that the model has not learned from.
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Their targets or labels.
-    tolerance : float, default=0.01
-        By how much their mean log density may fall, in nats.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows.
-
-    Returns
-    -------
-    UnitPruning
-    """
-    estimator._check_fitted()
-    rows, target, classes, weights = _held_out(estimator, X, y, sample_weight)
-    model, units, removed, densities = _core.prune_units(
-        estimator.model_, rows, target, classes, float(tolerance), weights
-    )
-    pruned = copy.copy(estimator)
-    pruned.model_ = model
-    return UnitPruning(pruned, units, removed, *densities)
 
 
 def _held_out(estimator: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Any, ...]:

@@ -61,16 +61,3 @@ def test_wrong_questions_are_refused() -> None:
         bayespc.prune(model, X, X[:, 0], tolerance=-1)
     with pytest.raises(ValueError, match="fitted"):
         bayespc.relevance(quick_regressor())
-
-
-def test_units_go_and_the_smaller_model_predicts_as_well(tmp_path) -> None:
-    frame = table()
-    X, y = frame.drop(columns="rent"), frame["rent"]
-    model = quick_regressor(random_state=0).fit(X[:160], y[:160])
-    found = bayespc.prune_units(model, X[160:], y[160:], tolerance=0.05)
-    assert 0 < found.removed < found.units
-    assert found.pruned_log_density >= found.log_density - 0.05
-    found.model.save(tmp_path / "m.safetensors")
-    again = bayespc.load(tmp_path / "m.safetensors")
-    np.testing.assert_array_equal(again.predict(X), found.model.predict(X))
-    found.model.partial_fit(X[160:], y[160:])

@@ -9,7 +9,6 @@ mod mnist;
 mod predict;
 mod read;
 mod rounds;
-mod scaling;
 mod serve;
 mod stream;
 mod tabular;
@@ -35,20 +34,18 @@ use serde_json::{Map, Value};
   bayespc-bench mnist --peers peers.json
   bayespc-bench predict --rows 100000
   bayespc-bench stream --rows 1000000 --threads 2
-  bayespc-bench scaling --out results
   bayespc-bench read --file table.csv --threads 2
   bayespc-bench serve --rate 500 --seconds 10
 
 mnist    an epoch of the network 784-128-128-128-10 in batches of 128, in single precision
 tabular  a fit with default settings of tables like yacht and energy; no search for settings
 predict  the four ways to predict 10⁶ rows of 20 columns through two layers of 50
-scaling  how an epoch grows with rows, width and depth, as log-log slopes
 stream   fit --stream over a CSV and a Parquet file of 100 columns
 read     a CSV file of 10⁶ rows and 30 mixed columns, or --file
 serve    one row per request at a steady rate, and 10⁵ rows in one, on loopback
 rounds   learning in rounds beside a local fit: power, a made-up table, mnist; not run unless named
 wide     mnist by wide layers, whole, in blocks and as sketches; not run unless named
-Without a name the first seven are run. Times are medians; test sets are never part of them."
+Without a name the first six are run. Times are medians; test sets are never part of them."
 )]
 struct BenchArgs {
     /// What to measure; everything if not given
@@ -72,10 +69,10 @@ struct BenchArgs {
     /// Rules of bpc to compare on mnist
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [BenchRule::Feedback])]
     rule: Vec<BenchRule>,
-    /// Batches between two refreshes of the feedback rule's factors (mnist and scaling)
+    /// Batches between two refreshes of the feedback rule's factors (mnist)
     #[arg(long, value_name = "K", default_value_t = 10)]
     refresh_every: u64,
-    /// Training images of mnist, rows to predict, to stream, to read, or of the largest table of scaling
+    /// Training images of mnist, rows to predict, to stream or to read
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
     /// Rounds of rounds [default: those of a fit]
@@ -105,9 +102,6 @@ struct BenchArgs {
     /// Folder to look for data sets in instead of BAYESPC_DATA; then come the cache and the network
     #[arg(long = "data", value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// Folder for scaling.svg; made if it is not there
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
     /// Made-up images instead of mnist: the same work, no data needed
     #[arg(long, hide = true)]
     synthetic: bool,
@@ -122,8 +116,6 @@ enum What {
     Tabular,
     /// Predictions of a large table
     Predict,
-    /// Growth with rows, width and depth
-    Scaling,
     /// One pass over large files
     Stream,
     /// Reading a large file
@@ -183,7 +175,6 @@ fn run(args: &BenchArgs) -> Result<()> {
             What::Mnist => ("mnist", mnist::run(args)?),
             What::Tabular => ("tabular", tabular::run(args)?),
             What::Predict => ("predict", predict::run(args)?),
-            What::Scaling => ("scaling", scaling::run(args)?),
             What::Stream => ("stream", stream::run(args)?),
             What::Read => ("read", read::run(args)?),
             What::Serve => ("serve", serve::run(args)?),

@@ -167,7 +167,7 @@ fn scores(model: &Model, targets: &[String]) -> String {
     if let Some(accuracy) = scores.accuracy {
         let _ = writeln!(text, "| accuracy | {} |", share(accuracy));
     }
-    let density = with_error(scores.log_density, scores.log_density_error);
+    let density = with_error(scores.log_density, Some(scores.log_density_error));
     let what =
         if scores.accuracy.is_some() { "mean log probability of the class" } else { "mean log density" };
     let _ = writeln!(text, "| {what} | {density} |");

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use bayespc::ModelSettings;
+use bayespc::{Model, ModelSettings};
 use bayespc_data::{Split, k_folds, parse_splits, standard_splits};
 use bayespc_experiments::records::{Estimate, mean_se};
 use clap::Args;
@@ -14,10 +15,9 @@ use serde_json::{Map, Value, json};
 
 use crate::failure::usage;
 use crate::input::{Problem, TableArgs};
-use crate::learner::{LearnerArg, Timed};
 use crate::output::{print, print_json, two_columns};
 use crate::progress::bar;
-use crate::scores::{PER_TARGET, Score, Scores};
+use crate::scores::{PER_TARGET, Predictions, Score, Scores};
 use crate::settings::SettingsArgs;
 
 /// Standard splits of a named data set.
@@ -29,14 +29,12 @@ const FOLDS: usize = 5;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   bayespc evaluate wine --max-splits 3
-  bayespc evaluate flats.csv --target rent --folds 10 --learner random-features --json
+  bayespc evaluate flats.csv --target rent --folds 10 --json
   bayespc evaluate energy --data data --splits data/uci/energy/splits.csv --set members=3
 
 Named data sets use their 20 standard splits, mnist and fashion-mnist their test sets, other tables 5 folds. A splits file has no header; each line
 lists the test rows of one split, counted from 0 and separated by commas.
-Scores are means over splits ± standard errors; seconds are per split.
-The baselines pc, backprop and bbb take network.hidden_layer_sizes, activation and init, and all of training;
-random-features takes nothing but the seed.")]
+Scores are means over splits ± standard errors; seconds are per split.")]
 pub struct EvaluateArgs {
     #[command(flatten)]
     table: TableArgs,
@@ -49,9 +47,6 @@ pub struct EvaluateArgs {
     /// Use only the first splits
     #[arg(long, value_name = "N")]
     max_splits: Option<usize>,
-    /// What to train
-    #[arg(long, value_enum, default_value_t = LearnerArg::Bpc)]
-    learner: LearnerArg,
     #[command(flatten)]
     settings: SettingsArgs,
     /// Splits trained at the same time; never changes a score
@@ -64,8 +59,7 @@ pub struct EvaluateArgs {
 
 /// Run the command.
 pub fn run(args: &EvaluateArgs) -> Result<()> {
-    let adapt = |preset| args.learner.defaults(args.table.defaults(preset));
-    let settings = args.settings.settings_onto(adapt)?;
+    let settings = args.settings.settings_onto(|preset| args.table.defaults(preset))?;
     let threads = match args.threads {
         None => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         Some(0) => return Err(usage("--threads 0: give at least 1")),
@@ -73,8 +67,8 @@ pub fn run(args: &EvaluateArgs) -> Result<()> {
     };
     let problem = args.table.load()?;
     let splits = splits(args, &problem, settings.training.seed)?;
-    let results = on_all_splits(&problem, &splits, args.learner, &settings, threads)?;
-    let summary = Summary::of(&problem.source.name, args.learner, &results);
+    let results = on_all_splits(&problem, &splits, &settings, threads)?;
+    let summary = Summary::of(&problem.source.name, &results);
     if args.json { print_json(&summary.to_json()) } else { print(&summary.to_text()) }
 }
 
@@ -121,7 +115,6 @@ pub struct SplitResult {
 fn on_all_splits(
     problem: &Problem,
     splits: &[Split],
-    learner: LearnerArg,
     settings: &ModelSettings,
     threads: usize,
 ) -> Result<Vec<SplitResult>> {
@@ -137,7 +130,7 @@ fn on_all_splits(
                     let k = next.fetch_add(1, Ordering::Relaxed);
                     let Some(split) = splits.get(k) else { break };
                     let settings = seeded(settings, k);
-                    let result = on_split(problem, split, learner, &settings, threads / workers, bar)
+                    let result = on_split(problem, split, &settings, threads / workers, bar)
                         .with_context(|| format!("split {k}"));
                     stop.fetch_or(result.is_err(), Ordering::Relaxed);
                     // The receiver outlives the threads.
@@ -164,7 +157,6 @@ fn seeded(settings: &ModelSettings, split: usize) -> ModelSettings {
 fn on_split(
     problem: &Problem,
     split: &Split,
-    learner: LearnerArg,
     settings: &ModelSettings,
     threads: usize,
     bar: &ProgressBar,
@@ -172,17 +164,26 @@ fn on_split(
     let pool =
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().context("cannot start the threads")?;
     let parts = problem.parts(split)?;
-    let Timed { predictions, scale, seconds_fit, seconds_predict } =
-        pool.install(|| learner.train_and_predict(&parts, problem.classes(), settings))?;
-    let scores = Scores::of(&predictions, &parts.test.targets, &scale, &problem.targets)?;
+    let (model, seconds_fit) = timed(|| {
+        let samples = parts.train.samples(problem.classes())?;
+        Ok(pool.install(|| Model::fit(&samples, settings))?)
+    })?;
+    let (predictions, seconds_predict) = timed(|| pool.install(|| Predictions::of(&model, &parts.test)))?;
+    let scale = &model.target_scaling().scale;
+    let scores = Scores::of(&predictions, &parts.test.targets, scale, &problem.targets)?;
     bar.inc(1);
     Ok(SplitResult { scores, seconds_fit, seconds_predict })
+}
+
+/// A result with the seconds it took.
+fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<(T, f64)> {
+    let start = Instant::now();
+    Ok((work()?, start.elapsed().as_secs_f64()))
 }
 
 /// Averages over splits.
 struct Summary {
     dataset: String,
-    learner: LearnerArg,
     splits: usize,
     /// Of all targets, and of each if there are several.
     scores: Vec<(Option<String>, &'static str, Estimate)>,
@@ -191,7 +192,7 @@ struct Summary {
 }
 
 impl Summary {
-    fn of(dataset: &str, learner: LearnerArg, results: &[SplitResult]) -> Self {
+    fn of(dataset: &str, results: &[SplitResult]) -> Self {
         let mean =
             |value: fn(&SplitResult) -> f64| results.iter().map(value).sum::<f64>() / results.len() as f64;
         let names = results.first().map_or_else(Vec::new, |result| result.scores.flat());
@@ -200,7 +201,6 @@ impl Summary {
             |(i, score): (usize, &Score<'_>)| (score.target.cloned(), score.name, mean_se(&over_splits(i)));
         Self {
             dataset: dataset.to_owned(),
-            learner,
             splits: results.len(),
             scores: names.iter().enumerate().map(estimate).collect(),
             seconds_fit: mean(|r| r.seconds_fit),
@@ -211,7 +211,6 @@ impl Summary {
     fn to_json(&self) -> Value {
         let mut json_object = Map::new();
         json_object.insert("dataset".into(), json!(self.dataset));
-        json_object.insert("learner".into(), json!(self.learner.name()));
         json_object.insert("splits".into(), json!(self.splits));
         let mut each: Map<String, Value> = Map::new();
         for (target, name, estimate) in &self.scores {
@@ -247,7 +246,7 @@ impl Summary {
         rows.push(("seconds to fit".into(), format!("{:.2}", self.seconds_fit)));
         rows.push(("seconds to predict".into(), format!("{:.3}", self.seconds_predict)));
         let splits = if self.splits == 1 { "split" } else { "splits" };
-        let heading = format!("{}, {}, {} {splits}", self.dataset, self.learner.name(), self.splits);
+        let heading = format!("{}, {} {splits}", self.dataset, self.splits);
         format!("{heading}\n\n{}", two_columns(&rows))
     }
 }

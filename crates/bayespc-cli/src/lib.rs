@@ -24,7 +24,6 @@ mod inspect;
 mod inspect_latent;
 mod interrupt;
 mod latent_columns;
-mod learner;
 mod merge;
 pub mod output;
 mod predict;

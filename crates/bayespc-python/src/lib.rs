@@ -49,7 +49,7 @@ mod _core {
     #[pymodule_export]
     use super::predictive::Predictive;
     #[pymodule_export]
-    use super::pruning::{prune, prune_units, relevance};
+    use super::pruning::{prune, relevance};
     #[pymodule_export]
     use super::rounds::{
         rounds_absorb, rounds_begin, rounds_combine, rounds_next_pass, rounds_settings, rounds_statistics,

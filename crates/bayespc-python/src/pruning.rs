@@ -38,23 +38,3 @@ pub fn prune(
     let path = pruning.path.iter().map(|step| (step.column, step.cost, step.log_density)).collect();
     Ok((Model { inner: pruning.model }, pruning.log_density, path, pruning.silenced))
 }
-
-/// The model without the hidden units it can do without, how many it had and how many are gone, and the held-out log density
-/// before and after.
-#[pyfunction]
-#[pyo3(signature = (model, x, y, classes, tolerance, weights=None))]
-pub fn prune_units(
-    py: Python<'_>,
-    model: &Model,
-    x: InputArray<'_>,
-    y: TargetArray<'_>,
-    classes: usize,
-    tolerance: f64,
-    weights: Option<PyReadonlyArray1<'_, f64>>,
-) -> PyResult<(Model, usize, usize, (f64, f64))> {
-    let labels = labels(&y)?;
-    let weights = weights.as_ref().map(values).transpose()?;
-    let samples = samples(inputs(&x)?, targets(&y, &labels, classes)?, weights)?;
-    let pruning = run(py, || model.inner.prune_units(&samples, tolerance))?.map_err(raised)?;
-    Ok((Model { inner: pruning.model }, pruning.units, pruning.removed, pruning.log_density))
-}

@@ -19,7 +19,6 @@ mod hostile;
 #[cfg(target_os = "linux")]
 mod interrupt;
 mod latent;
-mod old_models;
 mod output;
 mod own_files;
 mod prune;

@@ -20,7 +20,6 @@ pub enum Missing {
     /// Numbers get their training mean, categories a value of their own; an input tells which cells were missing,
     /// if any were in training.
     #[default]
-    #[serde(alias = "impute")]
     Encode,
     /// Name the first one in an error.
     Error,

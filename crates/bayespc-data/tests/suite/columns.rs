@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::format_collect)]
 
 use bayespc_data::{
-    Coding, Column, ColumnChoice, Encoding, EncodingOptions, Error, Kinds, Missing, RowBatches, Table,
-    Targets, Texts, Understood, Warning, columns_table,
+    Coding, Column, ColumnChoice, Encoding, EncodingOptions, Error, Kinds, Missing, RowBatches, Table, Texts,
+    Understood, Warning, columns_table,
 };
 use proptest::prelude::*;
 use rand::rngs::ChaCha8Rng;
@@ -381,35 +381,8 @@ fn a_target_must_be_a_number_or_a_class() {
     assert_eq!(Encoding::fit(&table, &["y"], &options).unwrap().classes().unwrap().len(), 50);
 }
 
-/// As written by the command before columns had indicators, times and summaries.
-const OLD_NOTE: &str = r#"{
-    "features": [
-        {"name": "size", "coding": {"kind": "number", "mean": 4.5}},
-        {"name": "new", "coding": {"kind": "bool", "most_frequent": true}},
-        {"name": "city", "coding": {"kind": "text", "values": ["Aarau", "Bern"], "most_frequent": 1}}
-    ],
-    "target": {"task": "regression", "columns": ["rent"]},
-    "missing": "impute"
-}"#;
-
 #[test]
-fn notes_of_old_models_encode_as_they_did() {
-    let encoding: Encoding = serde_json::from_str(OLD_NOTE).unwrap();
-    assert_eq!(encoding.feature_names(), ["size", "new", "city=Aarau", "city=Bern"]);
-    let table =
-        Table::from_csv("new.csv", b"city,new,size\nBern,1,3\n,,\nZug,false,2\n", &encoding.kinds()).unwrap();
-    assert_eq!(rows(&encoding, &table), [[3.0, 1.0, 0.0, 1.0], [4.5, 1.0, 0.0, 1.0], [2.0, 0.0, 0.0, 0.0]]);
-    assert_eq!(encoding.transform(&table).unwrap().warnings.len(), 4);
-    let strict: Encoding = serde_json::from_str(&OLD_NOTE.replace("impute", "error")).unwrap();
-    assert!(matches!(strict.transform(&table), Err(Error::MissingValue { row: 2, .. })));
-    let classes = r#"{"features": [], "target": {"task": "classification", "column": "k", "kind": "number",
-        "classes": ["1", "2"]}, "missing": "error"}"#;
-    let encoding: Encoding = serde_json::from_str(classes).unwrap();
-    assert_eq!(encoding.targets(&csv("k\n2\n1\n")).unwrap(), Targets::Classification(vec![1, 0]));
-}
-
-#[test]
-fn a_plain_note_is_as_short_as_it_was() {
+fn a_plain_note_is_short() {
     let encoding = Encoding { columns: Vec::new(), ..fit(&csv("a,b\n1,2\n2,4\n")) };
     assert_eq!(
         serde_json::to_string(&encoding).unwrap(),

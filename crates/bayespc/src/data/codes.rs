@@ -46,8 +46,7 @@ pub struct Codes {
     /// Mean and deviation of every code.
     scaling: Standardiser,
     /// How fast the first and the last code of every column go on outside the data, as a share of how fast they rise
-    /// inside; none: as fast, as in older files.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// inside.
     ends: Vec<[f64; 2]>,
 }
 
@@ -146,7 +145,7 @@ impl Codes {
             packed.extend((0..d).map(|i| T::lit((value(i) - columns.offset[i]) / columns.scale[i])));
             let mut place = 0;
             for (i, edges) in self.edges.iter().enumerate().filter(|(_, edges)| edges.len() > 2) {
-                let ends = self.ends.get(i).copied().unwrap_or([1.0; 2]);
+                let ends = self.ends[i];
                 for b in 1..edges.len() {
                     let (offset, scale) = (self.scaling.offset[place], self.scaling.scale[place]);
                     packed.push(T::lit((code(edges, b, value(i), ends) - offset) / scale));
@@ -175,7 +174,7 @@ impl Codes {
                 return Err(Error::Setting { name: "edges", value, must_be: "finite" });
             }
         }
-        if !(self.ends.is_empty() || self.ends.len() == d) {
+        if self.ends.len() != d {
             let found = self.ends.len();
             return Err(Error::Shape { what: "ends", axis: "columns", found, expected: d });
         }
@@ -314,13 +313,6 @@ mod tests {
         assert!(step(last, end - 50.0, end) > 2.0 * step(0, end - 50.0, end));
         // The first bin is so narrow that it is steeper still; below the data it goes on as its column does, too.
         assert_relative_eq!(step(1, -50.0, values[0]), step(0, -50.0, values[0]), max_relative = 1e-9);
-        // A file that does not say how codes go on: as fast as inside.
-        let mut text = serde_json::to_value(&codes).unwrap();
-        text.as_object_mut().unwrap().remove("ends").unwrap();
-        let older: Codes = serde_json::from_value(text).unwrap();
-        assert!(older.validate(1).is_ok());
-        let steep = older.encode::<f64>((&Mat::from_fn(1, 1, |_, _| one_on)).into(), &columns)[last];
-        assert!(steep - at(end)[last] > 2.0 * step(last, end, one_on));
     }
 
     #[test]

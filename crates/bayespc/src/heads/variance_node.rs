@@ -27,7 +27,6 @@ const FISHER: f64 = 0.5;
 #[serde(default, deny_unknown_fields)]
 pub struct VarianceNode {
     /// V⁰ of the log-variance weights.
-    #[serde(alias = "col_var")]
     pub var: f64,
     /// V⁰ of the log-variance bias.
     pub bias_var: f64,

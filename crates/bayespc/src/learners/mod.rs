@@ -8,9 +8,8 @@
 //! | [`PredictiveCoding`]   | relaxation, unit precision | a point, by the gradient of the same energy        |
 //! | [`Backprop`]           | forward pass               | a point, by the gradient of the squared error      |
 //! | [`BayesByBackprop`]    | forward pass               | independent normals, by reparametrised gradients   |
-//! | [`RandomFeatures`]     | forward pass               | random below, exact conjugate posterior on top     |
 //!
-//! The middle three are the paper's baselines. They share the backward pass (`backward`) and what a single network
+//! The last three are the paper's baselines. They share the backward pass (`backward`) and what a single network
 //! needs (`point`).
 
 mod backprop;
@@ -20,7 +19,6 @@ mod bpc;
 mod halves;
 mod point;
 mod predictive_coding;
-mod random_features;
 mod settings;
 
 use std::any::Any;
@@ -33,7 +31,6 @@ pub use bayes_by_backprop::{BayesByBackprop, BayesByBackpropSettings, Variationa
 pub use bpc::{Bpc, Rule};
 pub use point::ResidualNoise;
 pub use predictive_coding::{PAPER_WEIGHT_DECAY, PredictiveCoding, PredictiveCodingSettings};
-pub use random_features::{RandomFeatures, RandomFeaturesSettings};
 pub use settings::{BpcSettings, LearnerSettings, Startable};
 
 use crate::base::random::stream;

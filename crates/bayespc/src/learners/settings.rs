@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Backprop, BackpropSettings, BayesByBackprop, BayesByBackpropSettings, Bpc, Learner, PredictiveCoding,
-    PredictiveCodingSettings, RandomFeatures, RandomFeaturesSettings, Rule,
+    PredictiveCodingSettings, Rule,
 };
 use crate::error::Result;
 use crate::heads::HeadSettings;
@@ -25,8 +25,6 @@ pub enum LearnerSettings {
     Backprop(BackpropSettings),
     /// Bayes by backprop.
     BayesByBackprop(BayesByBackpropSettings),
-    /// One conjugate layer on random features; exact, so that it needs no epochs.
-    RandomFeatures(RandomFeaturesSettings),
 }
 
 /// What Bayesian predictive coding adds to the network's shape.
@@ -49,8 +47,7 @@ impl BpcSettings {
 }
 
 impl LearnerSettings {
-    /// A learner at its start. Only Bayesian predictive coding has a prior and a head, its own; random features have
-    /// no use for `shape`.
+    /// A learner at its start. Only Bayesian predictive coding has a prior and a head, its own.
     pub fn start<T: Startable>(
         &self,
         shape: &NetworkSettings,
@@ -119,9 +116,6 @@ fn start<T: Real>(
         }
         LearnerSettings::BayesByBackprop(settings) => {
             Box::new(BayesByBackprop::<T>::new(shape, settings, d_input, n_targets, rng)?)
-        }
-        LearnerSettings::RandomFeatures(settings) => {
-            Box::new(RandomFeatures::<T>::new(settings, d_input, n_targets, rng)?)
         }
     })
 }

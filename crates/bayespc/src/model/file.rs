@@ -24,7 +24,7 @@ use crate::network::{Layer, Network};
 use crate::training::TrainingReport;
 
 /// Version this program writes and reads.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The metadata entry.
 const KEY: &str = "bayespc";

@@ -43,7 +43,7 @@ pub use explain::{ColumnImportance, Curve, CurveSettings, Explanation, Loss, Per
 pub use latent::{Completed, LatentCandidate, LatentModel, LatentSettings};
 pub use model::Model;
 pub use observer::{Control, Observer, Progress, Stage};
-pub use pruning::{Pruned, Pruning, UnitPruning};
+pub use pruning::{Pruned, Pruning};
 pub use reference::Reference;
 pub use selection::{HeldOutScores, OutOfFold, Predicted, SearchSettings};
 pub use settings::{InputScaling, ModelSettings};

@@ -222,7 +222,7 @@ impl View {
 
 /// What of the noise stays as it is when inputs are silenced.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Kept {
+enum Kept {
     /// η₃: the rest of the targets is noise.
     Outer,
     /// Ψ.

@@ -1,13 +1,11 @@
 //! What a model can do without, by its posterior and by samples it has not learned from.
 //!
-//! Nothing is trained again: what the other weights are without a column or a unit is the posterior given that its weights
-//! are zero, which is in closed form (`columns`, `units`).
+//! Nothing is trained again: what the other weights are without a column is the posterior given that its weights are zero,
+//! which is in closed form (`columns`).
 
 mod columns;
-mod units;
 
 pub use columns::{Pruned, Pruning};
-pub use units::UnitPruning;
 
 use faer::Mat;
 

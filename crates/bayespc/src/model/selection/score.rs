@@ -31,11 +31,9 @@ pub struct HeldOutScores {
     pub accuracy: Option<f64>,
     /// Share of the targets inside intervals of 90 %; none for classes.
     pub coverage_90: Option<f64>,
-    /// Standard error of the log density; none in a file of an older version.
-    #[serde(default)]
-    pub log_density_error: Option<f64>,
-    /// Standard error of each root mean squared error; empty for classes, and in a file of an older version.
-    #[serde(default)]
+    /// Standard error of the log density.
+    pub log_density_error: f64,
+    /// Standard error of each root mean squared error; empty for classes.
     pub rmse_error: Vec<f64>,
 }
 

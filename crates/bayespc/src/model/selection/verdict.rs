@@ -39,10 +39,8 @@ pub struct Candidate {
     /// Its head.
     pub head: HeadSettings,
     /// Whether it learns the logarithm of the target.
-    #[serde(default)]
     pub log_target: bool,
     /// Whether its inputs have prior variances by what they tell of samples held out.
-    #[serde(default)]
     pub relevance: bool,
     /// Mean log density of the held-out samples by this candidate alone; none if it could not be trained.
     pub density: Option<f64>,
@@ -174,7 +172,7 @@ impl Race<'_, '_> {
                 log_density: over(&mixtures, &|p, test| {
                     Ok(-metrics::negative_log_likelihood(probabilities(p)?.as_ref(), &labels(test))?)
                 })?,
-                log_density_error: Some(weighted_mean(log_probabilities.iter().copied()).1),
+                log_density_error: weighted_mean(log_probabilities.iter().copied()).1,
                 rmse_error: Vec::new(),
                 rmse: Vec::new(),
                 accuracy: Some(over(&mixtures, &|p, test| {
@@ -235,7 +233,7 @@ impl Race<'_, '_> {
         })?;
         let scores = HeldOutScores {
             log_density: density - self.held_out.log_unit(),
-            log_density_error: Some(density_error * d as f64),
+            log_density_error: density_error * d as f64,
             rmse: rmse.iter().map(|(rmse, _)| *rmse).collect(),
             rmse_error: rmse.iter().map(|(_, error)| *error).collect(),
             accuracy: None,
