@@ -6,8 +6,9 @@ ifneq ($(DATA),)
 export BAYESPC_DATA ?= $(abspath $(DATA))
 endif
 OUT ?= out
+GOLDEN ?= ../bayespc-golden.json
 
-.PHONY: demo test check lint rust python page wheel docs soak fuzz figures peers peers-tables peers-env clean
+.PHONY: demo test check lint rust python page wheel docs golden-record golden-compare soak fuzz figures peers peers-tables peers-env clean
 
 demo: ## fit the built-in wine table, print metrics, write a model file and a report
 	@mkdir -p $(OUT)
@@ -60,6 +61,12 @@ docs: ## the documentation site, in site/; links are checked
 
 figures: ## every figure and table of the paper; hours without QUICK=1
 	cargo run --release -p bayespc-cli -- reproduce all --out $(OUT) $(if $(QUICK),--quick)
+
+golden-record: ## write what the golden fits predict here, bit for bit, to GOLDEN=../bayespc-golden.json; minutes
+	BAYESPC_GOLDEN_RECORD=$(abspath $(GOLDEN)) cargo test --release -p bayespc-cli --test golden
+
+golden-compare: ## compare the golden fits with that file; only on the machine that wrote it
+	BAYESPC_GOLDEN_COMPARE=$(abspath $(GOLDEN)) cargo test --release -p bayespc-cli --test golden
 
 soak: ## what is not for every day: kill the command for MINUTES=5 and see what is left, load the server, try hostile tables
 	cargo build --release -p bayespc-cli

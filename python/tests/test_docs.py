@@ -1,6 +1,6 @@
-"""What stands in README and documentation runs: Python and shell blocks of a page, in turn.
+"""What stands in README, documentation and `--help` runs: Python and shell blocks of a page, in turn.
 
-They run in a folder with the files they name.
+They run in a folder with the files they name. Of the Makefile, what takes seconds runs; the rest is read by make.
 
 Rust blocks are tried by crates/bayespc/tests/suite/documented.rs.
 """
@@ -24,20 +24,24 @@ BLOCK = re.compile(r"(<!-- not run[^\n]*-->\n+)?```(\w+)\n(.*?)```", re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)(?:#([^)]*))?\)")
 
 COMMAND = """#!/bin/bash
-# The command, but quick: a search gets two seconds, rounds are few, and a server is ended when it has begun.
+# The command, but quick: a search gets two seconds, rounds and splits are few, and a server is ended when it has begun.
 case $1 in
 serve)
+    set -- "${{@/%9100/0}}"
     case " $* " in *" --port "*) set -- "${{@/%8000/0}}" ;; *) set -- "$@" --port 0 ;; esac
     : > serve.log
     {command} "$@" 2>> serve.log &
-    until grep -q ^serving serve.log || ! kill -0 $! 2> /dev/null; do sleep 0.1; done
+    until grep -qE '^serving|"listening"' serve.log || ! kill -0 $! 2> /dev/null; do sleep 0.1; done
     cat serve.log >&2
     kill -TERM $! && wait $!
     exit ;;
 begin) exec {command} "$@" --rounds 3 ;;
 esac
 case " $* " in
-" evaluate "* | " fit "*) case " $* " in
+" evaluate "*)
+    case " $* " in *" --preset "*) ;; *) set -- "$@" --preset fast ;; esac
+    case " $* " in *" --max-splits "*) ;; *) set -- "$@" --max-splits 2 ;; esac ;;
+" fit "*) case " $* " in
     *" --stream "* | *" --preset "* | *" --time-limit "*) ;;
     *) exec {command} "$@" --time-limit 2 ;;
     esac ;;
@@ -94,6 +98,15 @@ def test_the_examples_of_a_page_run(page, folder):
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "sh")], ids=lambda p: p.stem)
 def test_the_commands_of_a_page_run(page, folder):
+    shell = quick_shell(folder)
+    shutil.copy("patients.csv" if page.stem == "generative" else wines(), "new.csv")
+    for number, code in enumerate(blocks(page, "sh"), 1):
+        done = shell(code)
+        assert done.returncode == 0, f"{page.name}, block {number}:\n{code}\n{done.stderr}"
+
+
+def quick_shell(folder):
+    """Return a function that runs lines of a shell in which the command is quick, with the models that pages name."""
     if shutil.which("bash") is None:
         pytest.skip("needs bash")
     command = built.command()
@@ -107,11 +120,83 @@ def test_the_commands_of_a_page_run(page, folder):
     for target, data in (("rent", "flats.csv"), ("quality", "wine")):
         fit = [command, "fit", data, "--target", target, *quick]
         subprocess.run([*fit, "--out", f"{target}.safetensors"], check=True)
-    shutil.copy("patients.csv" if page.stem == "generative" else wines(), "new.csv")
-    for number, code in enumerate(blocks(page, "sh"), 1):
+
+    def run(code: str) -> subprocess.CompletedProcess[str]:
         line = ["bash", "-e", "-o", "pipefail", "-c", code]
-        done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, f"{page.name}, block {number}:\n{code}\n{done.stderr}"
+        return subprocess.run(line, env=environment, capture_output=True, text=True, timeout=300)
+
+    return run
+
+
+# Those of `reproduce` take minutes or more: the library's own test runs every experiment on a few rows.
+SUBCOMMANDS = "fit predict explain impute generate evaluate begin stats merge prune inspect serve data completions".split()
+
+
+@pytest.mark.parametrize("subcommand", SUBCOMMANDS)
+def test_the_examples_in_the_help_of_a_subcommand_run(subcommand, folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder))
+    shell = quick_shell(folder)
+    text = help_of(subcommand)
+    examples: list[str] = []
+    for line in text.partition("Examples:\n")[2].partition("\n\n")[0].splitlines():
+        # A line without the command goes on from the one before.
+        if "bayespc " in line:
+            examples.append(line.strip())
+        else:
+            examples[-1] += " " + line.strip()
+    help_files(folder)
+    for example in examples:
+        if "fetch" in example or ("data/" in example and not Path("data").exists()):
+            continue
+        done = shell(example)
+        assert done.returncode == 0, f"{example}\n{done.stderr}"
+
+
+def help_of(*arguments: str) -> str:
+    """Return what `--help` prints."""
+    line = [built.command(), *arguments, "--help"]
+    return subprocess.run(line, check=True, capture_output=True, text=True).stdout
+
+
+def test_the_examples_of_all_subcommands_are_tried():
+    listed = help_of().partition("Commands:\n")[2].partition("\n\n")[0]
+    assert set(re.findall(r"^  (\w+)", listed, re.MULTILINE)) == {*SUBCOMMANDS, "reproduce", "help"}
+
+
+def help_files(folder: Path) -> None:
+    """Write the files that examples of `--help` name and pages do not."""
+    rng = np.random.default_rng(1)
+    flowers = pd.DataFrame(rng.normal(size=(60, 2)), columns=["petal", "sepal"])
+    flowers["species"] = np.where(flowers["petal"] > 0, "setosa", "virginica")
+    flowers.to_csv("iris.csv", index=False)
+    Path("settings.toml").write_text("[training]\nepochs = 5\n")
+    pd.read_csv("meters.csv.gz").to_parquet("meters.parquet")
+    pd.read_csv("new-flats.csv").to_csv("new.csv.gz", index=False)
+    shutil.copy("patients.csv", "new.csv")
+    shutil.copy("quality.safetensors", "wine.safetensors")
+    Path("models").mkdir()
+    shutil.copy("quality.safetensors", "models/wine-3.safetensors")
+    Path("token").write_text("a-token-of-this-test\n")
+    for name in (".local/share/bash-completion/completions", ".zfunc", ".config/fish/completions"):
+        (folder / name).mkdir(parents=True)
+    if os.environ.get("BAYESPC_DATA"):
+        Path("data").symlink_to(os.environ["BAYESPC_DATA"])
+
+
+def test_every_target_of_the_makefile_can_be_made():
+    text = (ROOT / "Makefile").read_text()
+    targets = re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)
+    assert targets is not None
+    for target in targets[1].split():
+        assert re.search(rf"^{target}:", text, re.MULTILINE), target
+        subprocess.run(["make", "-n", target], cwd=ROOT, check=True, capture_output=True)
+
+
+# Targets that take less than a minute on what `make test` has built.
+@pytest.mark.parametrize("target", ["size"])
+def test_a_quick_target_of_the_makefile_runs(target):
+    done = subprocess.run(["make", target], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 def wines() -> str:

@@ -26,7 +26,7 @@ const BATCH: usize = 64;
 #[command(after_help = "Examples:
   bayespc explain rent.safetensors new-flats.csv
   bayespc explain rent.safetensors new-flats.csv --of epistemic --keep id --out why.csv
-  bayespc explain wine.safetensors wine --target 2 --json
+  bayespc explain wine.safetensors wine --target quality --json
 
 The result has, for each row of the table, the column `base`, one column for each column of the table, and `total`:
 base plus the others is total, which is the prediction. Base is the prediction for a row that is average in every column.

@@ -10,12 +10,17 @@ use super::shared::{chart, dots, number, spread};
 use super::{Outcome, ScoredRows};
 use crate::error::Result;
 use crate::plot::{Color, DotPlot, DotSeries, Line, Panel};
+use crate::records::quantile;
 use crate::report::{Block, Section};
 
 /// Rows explained at most, rows shuffled at most, and rows that a curve is averaged over at most.
 const EXPLAINED: usize = 100;
 const SHUFFLED: usize = 500;
 const AVERAGED: usize = 50;
+
+/// Share of a column's values on either side that curves leave out: where rows are few, bands are so wide that nothing else
+/// can be seen.
+const CURVE_TAIL: f64 = 0.01;
 
 /// Columns listed, curves drawn, points of a curve, worst rows shown, and reasons of each.
 const LISTED: usize = 12;
@@ -152,12 +157,13 @@ fn curves(
     let mut panels = Vec::new();
     for &column in order.iter().filter(is_number).take(CURVES) {
         let feature = columns.inputs(column)[0];
-        let mut values: Vec<f64> = inputs.row(feature).iter().copied().collect();
-        values.sort_by(f64::total_cmp);
-        let (low, high) = (values[0], values[values.len() - 1]);
-        if low == high {
+        let values: Vec<f64> = inputs.row(feature).iter().copied().collect();
+        let ends = |tail: f64| (quantile(&values, tail), quantile(&values, 1.0 - tail));
+        // A column that hardly changes is drawn over all its values.
+        let Some((low, high)) = [ends(CURVE_TAIL), ends(0.0)].into_iter().find(|(low, high)| low < high)
+        else {
             continue;
-        }
+        };
         let grid: Vec<f64> =
             (0..POINTS).map(|g| low + (high - low) * g as f64 / (POINTS - 1) as f64).collect();
         let curve = model.curve(rows.as_ref(), feature, &grid, CurveSettings { target, coverage: 0.9 })?;
@@ -188,8 +194,9 @@ fn curves(
     if panels.is_empty() {
         return Ok(None);
     }
-    let caption = "The prediction as one column changes and the others stay as they are in the table, averaged over rows, with one \
-                   standard deviation: the inner band is what more rows would take away, the outer one has the noise besides.";
+    let caption = "The prediction as one column runs through the central 98 % of its values and the others stay as they are in \
+                   the table: the mean over rows, with the standard deviation of the median row. The inner band is what more rows \
+                   would take away, the outer one has the noise besides.";
     Ok(Some(Section { heading: "Along a column".to_owned(), blocks: vec![chart(&panels, caption)?] }))
 }
 
