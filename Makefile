@@ -8,7 +8,7 @@ endif
 OUT ?= out
 GOLDEN ?= ../bayespc-golden.json
 
-.PHONY: demo test check lint rust python page wheel docs golden-record golden-compare soak fuzz figures peers peers-tables peers-env clean
+.PHONY: demo test check lint rust python page wheel docs golden-record golden-compare soak fuzz figures size peers peers-tables peers-env clean
 
 demo: ## fit the built-in wine table, print metrics, write a model file and a report
 	@mkdir -p $(OUT)
@@ -76,6 +76,9 @@ soak: ## what is not for every day: kill the command for MINUTES=5 and see what 
 
 fuzz: ## every fuzz target for SECONDS=60 of a core, JOBS=1 side by side
 	python3 scripts/fuzz.py --seconds $${SECONDS:-60} --jobs $${JOBS:-1}
+
+size: ## lines, files, settings, errors, circles of modules per crate, beside their budgets; seconds
+	python3 scripts/size.py
 
 peers-env:
 	[ -x .venv-peers/bin/python ] || $${PYTHON:-python3} -m venv .venv-peers
