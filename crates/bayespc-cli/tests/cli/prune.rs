@@ -33,3 +33,18 @@ fn wrong_questions_are_answered() {
     sandbox.fails("prune m.safetensors bare.csv --out x.safetensors", 1, &["bare.csv", "colour"]);
     assert!(!sandbox.path("x.safetensors").exists());
 }
+
+#[test]
+fn columns_of_a_wide_model_are_not_pruned() {
+    let sandbox = Sandbox::new();
+    sandbox.write("flats.csv", flats(60));
+    sandbox.ok(&format!(
+        "fit flats.csv --target rent --out m.safetensors {QUICK} --search off --set network.wide_layers={{sketch=4}}"
+    ));
+    sandbox.fails(
+        "prune m.safetensors flats.csv --tolerance 1000000 --out x.safetensors",
+        1,
+        &["network.wide_layers", "wide_layers = \"dense\""],
+    );
+    assert!(!sandbox.path("x.safetensors").exists());
+}

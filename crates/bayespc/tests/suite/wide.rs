@@ -165,6 +165,20 @@ fn a_wide_model_is_read_back_as_it_was_and_cannot_learn_from_a_stream() {
 }
 
 #[test]
+fn columns_of_a_wide_model_are_not_pruned() {
+    let x = normal(3, 60, &mut rng(1));
+    let y = Mat::from_fn(1, 60, |_, j| x[(0, j)] * x[(1, j)] + 100.0);
+    let samples = Samples::new(x.as_ref(), y.as_ref()).unwrap();
+    let columns: Vec<Vec<usize>> = (0..3).map(|i| vec![i]).collect();
+    for kept in [WideLayers::Blocks(4), WideLayers::Sketch(4), WideLayers::Sketch(1)] {
+        let error = model(kept).prune(&samples, &columns, 1e9).unwrap_err();
+        assert!(matches!(error, Error::Conflict { .. }), "{error}");
+        assert!(error.to_string().contains("wide_layers = \"dense\""), "{error}");
+    }
+    assert_eq!(model(WideLayers::Dense).prune(&samples, &columns, 1e9).unwrap().silenced, 3);
+}
+
+#[test]
 fn the_number_of_threads_changes_no_bit() {
     for columns in [WideLayers::Blocks(5), WideLayers::Sketch(5)] {
         let fit = |threads: usize| {

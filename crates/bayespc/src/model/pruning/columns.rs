@@ -71,9 +71,15 @@ impl Model {
     }
 
     /// Silence columns, the cheapest first, as long as the mean log density of these samples falls by no more than
-    /// `tolerance` nats. They should be samples that the model has not learned from.
+    /// `tolerance` nats. They should be samples that the model has not learned from. An error for a wide model.
     pub fn prune(&self, samples: &Samples<'_>, columns: &[Vec<usize>], tolerance: f64) -> Result<Pruning> {
         check_tolerance(tolerance)?;
+        if self.members().iter().any(|member| member.network().is_wide()) {
+            return Err(Error::Conflict {
+                first: "network.wide_layers other than dense",
+                second: "pruning columns (fit with network.wide_layers = \"dense\")",
+            });
+        }
         let order = self.order(columns)?;
         let rows = rows_of(samples);
         let own = self.mean_log_density(&rows, samples)?;
