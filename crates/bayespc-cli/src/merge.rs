@@ -61,9 +61,11 @@ pub fn run(args: &MergeArgs) -> Result<()> {
     let next = rounds.absorb(parts).map_err(|error| {
         // The library knows rows and places in the list; files are known here.
         let culprit = match &error {
-            Error::Rounds(RoundsError::OtherModel { part, .. } | RoundsError::Columns { part, .. }) => {
-                args.parts.get(*part).map(|path| format!("{}", path.display()))
-            }
+            Error::Rounds(
+                RoundsError::OtherModel { part, .. }
+                | RoundsError::Columns { part, .. }
+                | RoundsError::Chunk { part, .. },
+            ) => args.parts.get(*part).map(|path| format!("{}", path.display())),
             Error::Rounds(RoundsError::Missing { start: row, .. } | RoundsError::Twice { row }) => numbered
                 .iter()
                 .find(|part| (part.first..part.first + part.rows).contains(row))

@@ -180,17 +180,31 @@ pub enum RoundsError {
         /// How many rows it has.
         rows: u64,
     },
-    /// Parts that do not have the same columns.
-    #[error("statistics number {part} are of {found} {what}, those before of {expected}")]
+    /// Statistics with other columns than the model or the parts before, or with longer or shorter sums.
+    #[error("statistics number {part} have {found} {what}, expected {expected}")]
     Columns {
         /// Which of those given, from 0.
         part: usize,
-        /// `inputs` or `targets`.
+        /// `inputs`, `targets` or `numbers in a sum`.
         what: &'static str,
         /// What it has.
         found: usize,
-        /// What the others have.
+        /// What the model or the others have.
         expected: usize,
+    },
+    /// Rows that reach over the end of a chunk.
+    #[error(
+        "statistics number {part} have rows {start} to {end} in one piece, which chunks of {length} rows cut"
+    )]
+    Chunk {
+        /// Which of those given, from 0.
+        part: usize,
+        /// The first row, from 0.
+        start: u64,
+        /// The last.
+        end: u64,
+        /// Rows of a chunk.
+        length: u64,
     },
     /// Bytes that are no statistics.
     #[error("no statistics of a part: {what}")]

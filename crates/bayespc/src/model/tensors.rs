@@ -1,136 +1,21 @@
-//! Tensors on their way into a safetensors file and out of it, under one checksum.
-//!
-//! Tensors are row-major `f64`. One metadata entry is JSON that begins with a version. One more tensor, `crc32`, is the
-//! checksum of that text and of all others, so that no flipped bit changes a prediction unnoticed.
+//! What model files have in common beside plain tensors: natural parameters and scalings.
 
-use std::collections::{BTreeMap, HashMap};
-
-use faer::Mat;
-use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
-use serde::Serialize;
-
+pub(super) use crate::base::container::{Reader, Tensors, checked_header, to_json};
 use crate::data::Standardiser;
 use crate::distributions::NaturalParams;
-use crate::error::{ModelFileError, Result};
-
-/// The tensor that is the checksum. No entry of the metadata: these are written in any order.
-const CHECKSUM: &str = "crc32";
-
-/// A header as text.
-pub(super) fn to_json<T: Serialize>(header: &T) -> Result<String> {
-    let unwritable = |_| ModelFileError::Metadata { key: "settings (not representable as JSON)".to_owned() };
-    Ok(serde_json::to_string(header).map_err(unwritable)?)
-}
-
-/// The metadata entry `key`, once its version and the file's checksum are right. The version comes first: a file of
-/// another version may hold anything else.
-pub(super) fn checked_header(
-    bytes: &[u8],
-    file: &SafeTensors<'_>,
-    key: &str,
-    supported: u32,
-) -> Result<serde_json::Value> {
-    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(ModelFileError::from)?;
-    let missing = || ModelFileError::Metadata { key: key.to_owned() };
-    let text = metadata.metadata().as_ref().and_then(|entries| entries.get(key)).ok_or_else(missing)?;
-    let value: serde_json::Value = serde_json::from_str(text).map_err(|_| missing())?;
-    let version = value.get("version").ok_or_else(missing)?;
-    if version.as_u64() != Some(u64::from(supported)) {
-        return Err(ModelFileError::Version { found: version.to_string(), supported }.into());
-    }
-    let mut tensors = file.tensors();
-    tensors.retain(|(name, _)| name != CHECKSUM);
-    tensors.sort_by(|(a, _), (b, _)| a.cmp(b));
-    let found = checksum(text, tensors.iter().map(|(_, view)| view.data()));
-    if !file.tensor(CHECKSUM).is_ok_and(|written| written.data() == found) {
-        return Err(ModelFileError::Damaged.into());
-    }
-    Ok(value)
-}
-
-/// CRC-32 of the metadata and of the tensors in the order of their names.
-fn checksum<'a>(header: &str, tensors: impl Iterator<Item = &'a [u8]>) -> [u8; 4] {
-    let mut crc = crc32fast::Hasher::new();
-    crc.update(header.as_bytes());
-    tensors.for_each(|bytes| crc.update(bytes));
-    crc.finalize().to_le_bytes()
-}
-
-/// Tensors on their way into a file.
-#[derive(Default)]
-pub(super) struct Tensors {
-    parts: BTreeMap<String, (Vec<usize>, Vec<u8>)>,
-}
+use crate::error::Result;
 
 impl Tensors {
-    pub fn put(&mut self, name: &str, matrix: &Mat<f64>) {
-        let (rows, columns) = (matrix.nrows(), matrix.ncols());
-        let bytes =
-            (0..rows).flat_map(|i| (0..columns).flat_map(move |j| matrix[(i, j)].to_le_bytes())).collect();
-        self.parts.insert(name.to_owned(), (vec![rows, columns], bytes));
-    }
-
-    pub fn put_row(&mut self, name: &str, values: &[f64]) {
-        let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
-        self.parts.insert(name.to_owned(), (vec![values.len()], bytes));
-    }
-
-    pub fn put_natural(&mut self, name: &str, natural: &NaturalParams) {
+    pub(super) fn put_natural(&mut self, name: &str, natural: &NaturalParams) {
         self.put(&format!("{name}.pre_pre"), &natural.pre_pre);
         self.put(&format!("{name}.post_pre"), &natural.post_pre);
         self.put(&format!("{name}.post_post"), &natural.post_post);
         self.put_row(&format!("{name}.count"), &[natural.count]);
     }
-
-    pub fn serialize(&self, key: &str, header: String) -> Result<Vec<u8>> {
-        let mut views = self
-            .parts
-            .iter()
-            .map(|(name, (shape, bytes))| Ok((name, TensorView::new(Dtype::F64, shape.clone(), bytes)?)))
-            .collect::<std::result::Result<Vec<_>, ModelFileError>>()?;
-        let checksum = checksum(&header, self.parts.values().map(|(_, bytes)| bytes.as_slice()));
-        let name = CHECKSUM.to_owned();
-        views.push((&name, TensorView::new(Dtype::U32, vec![1], &checksum).map_err(ModelFileError::from)?));
-        let metadata = HashMap::from([(key.to_owned(), header)]);
-        Ok(serialize(views, Some(metadata)).map_err(ModelFileError::from)?)
-    }
-}
-
-/// Tensors on their way out of a file.
-pub(super) struct Reader<'a> {
-    pub file: SafeTensors<'a>,
 }
 
 impl Reader<'_> {
-    pub fn values(&self, name: &str, expected: &[usize]) -> Result<Vec<f64>> {
-        let tensor = self.file.tensor(name).map_err(|_| ModelFileError::Missing { name: name.to_owned() })?;
-        if tensor.dtype() != Dtype::F64 || tensor.shape() != expected {
-            return Err(ModelFileError::TensorShape {
-                name: name.to_owned(),
-                found: tensor.shape().to_vec(),
-                expected: expected.to_vec(),
-            }
-            .into());
-        }
-        let (chunks, _) = tensor.data().as_chunks::<8>();
-        let values: Vec<f64> = chunks.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
-        if let Some(index) = values.iter().position(|x| !x.is_finite()) {
-            return Err(ModelFileError::TensorNotFinite {
-                name: name.to_owned(),
-                index,
-                value: values[index],
-            }
-            .into());
-        }
-        Ok(values)
-    }
-
-    pub fn matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Mat<f64>> {
-        let values = self.values(name, &[rows, columns])?;
-        Ok(Mat::from_fn(rows, columns, |i, j| values[i * columns + j]))
-    }
-
-    pub fn scaling(&self, which: &str, d: usize) -> Result<Standardiser> {
+    pub(super) fn scaling(&self, which: &str, d: usize) -> Result<Standardiser> {
         let scaling = Standardiser {
             offset: self.values(&format!("scaling.{which}.offset"), &[d])?,
             scale: self.values(&format!("scaling.{which}.scale"), &[d])?,
@@ -139,7 +24,7 @@ impl Reader<'_> {
         Ok(scaling)
     }
 
-    pub fn natural(&self, name: &str, d_post: usize, d_pre: usize) -> Result<NaturalParams> {
+    pub(super) fn natural(&self, name: &str, d_post: usize, d_pre: usize) -> Result<NaturalParams> {
         Ok(NaturalParams {
             pre_pre: self.matrix(&format!("{name}.pre_pre"), d_pre, d_pre)?,
             post_pre: self.matrix(&format!("{name}.post_pre"), d_post, d_pre)?,

@@ -3,6 +3,8 @@
 
 #![allow(dead_code, reason = "every suite uses its own part")]
 
+use std::collections::HashMap;
+
 use bayespc::base::linalg::scaled_identity;
 use bayespc::distributions::{MatrixNormalWishart, NaturalParams};
 use bayespc::inference::Clamp;
@@ -11,6 +13,7 @@ use faer::{Mat, MatRef};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 use serde_json::Value;
 
 /// The generator of a seed.
@@ -188,4 +191,35 @@ pub fn is_free(clamp: &Clamp<f64>, k: usize, i: usize, j: usize) -> bool {
         _ => return true,
     };
     mask.as_ref().is_some_and(|mask| mask[(i, j)] == 1.0)
+}
+
+/// A file of ours with its metadata or some tensors changed, and the checksum that its content then has.
+pub fn rewritten(
+    bytes: &[u8],
+    change_header: impl FnOnce(&str) -> String,
+    mut change_tensor: impl FnMut(&str, &mut Vec<usize>, &mut Vec<u8>) -> bool,
+) -> Vec<u8> {
+    let file = SafeTensors::deserialize(bytes).unwrap();
+    let (_, metadata) = SafeTensors::read_metadata(bytes).unwrap();
+    let (key, header) = metadata.metadata().as_ref().unwrap().iter().next().unwrap();
+    let mut parts = Vec::new();
+    for (name, view) in file.tensors().into_iter().filter(|(name, _)| name != "crc32") {
+        let (mut shape, mut data) = (view.shape().to_vec(), view.data().to_vec());
+        if change_tensor(&name, &mut shape, &mut data) {
+            parts.push((name, view.dtype(), shape, data));
+        }
+    }
+    let header = change_header(header);
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(header.as_bytes());
+    parts.sort_by(|a, b| a.0.cmp(&b.0));
+    for (_, _, _, data) in &parts {
+        crc.update(data);
+    }
+    parts.push(("crc32".to_owned(), Dtype::U32, vec![1], crc.finalize().to_le_bytes().to_vec()));
+    let views: Vec<_> = parts
+        .iter()
+        .map(|(name, dtype, shape, data)| (name, TensorView::new(*dtype, shape.clone(), data).unwrap()))
+        .collect();
+    serialize(views, Some(HashMap::from([(key.clone(), header)]))).unwrap()
 }

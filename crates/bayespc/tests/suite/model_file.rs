@@ -1,6 +1,6 @@
 //! The model file: what is written is read back to the last bit, and anything else is a typed error.
-use std::collections::HashMap;
 
+use crate::common::rewritten;
 use bayespc::error::{Error, ModelFileError};
 use bayespc::heads::{HeadSettings, VarianceNode};
 use bayespc::inference::RelaxationSettings;
@@ -11,7 +11,6 @@ use bayespc::{Model, ModelSettings, Samples};
 use faer::Mat;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 
 fn data() -> (Mat<f64>, Mat<f64>) {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
@@ -85,37 +84,6 @@ fn bytes_that_are_no_model_are_refused() {
     for bytes in [&b"hello"[..], &[0; 64], &[255; 64]] {
         assert!(matches!(Model::from_bytes(bytes), Err(Error::ModelFile(_))));
     }
-}
-
-/// Rewrite a file with its metadata or one tensor changed.
-fn rewritten(
-    bytes: &[u8],
-    change_header: impl Fn(&str) -> String,
-    change_tensor: impl Fn(&str, &mut Vec<usize>, &mut Vec<u8>) -> bool,
-) -> Vec<u8> {
-    let file = SafeTensors::deserialize(bytes).unwrap();
-    let (_, metadata) = SafeTensors::read_metadata(bytes).unwrap();
-    let header = metadata.metadata().as_ref().unwrap()["bayespc"].clone();
-    let mut parts = Vec::new();
-    for (name, view) in file.tensors().into_iter().filter(|(name, _)| name != "crc32") {
-        let (mut shape, mut data) = (view.shape().to_vec(), view.data().to_vec());
-        if change_tensor(&name, &mut shape, &mut data) {
-            parts.push((name, view.dtype(), shape, data));
-        }
-    }
-    let header = change_header(&header);
-    let mut crc = crc32fast::Hasher::new();
-    crc.update(header.as_bytes());
-    parts.sort_by(|a, b| a.0.cmp(&b.0));
-    for (_, _, _, data) in &parts {
-        crc.update(data);
-    }
-    parts.push(("crc32".to_owned(), Dtype::U32, vec![1], crc.finalize().to_le_bytes().to_vec()));
-    let views: Vec<_> = parts
-        .iter()
-        .map(|(name, dtype, shape, data)| (name, TensorView::new(*dtype, shape.clone(), data).unwrap()))
-        .collect();
-    serialize(views, Some(HashMap::from([("bayespc".to_owned(), header)]))).unwrap()
 }
 
 const TENSOR: &str = "member.0.hidden.0.posterior.post_pre";

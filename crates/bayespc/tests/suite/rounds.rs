@@ -1,6 +1,6 @@
 //! Learning in two halves and in rounds: sums say all that a batch has to say, and no cut of a table changes a bit.
 
-use crate::common::{normal, rng};
+use crate::common::{normal, rewritten, rng};
 use bayespc::base::linalg::cast;
 use bayespc::data::Dataset;
 use bayespc::heads::{Categorical, Gaussian, HeadSettings, VarianceNode};
@@ -13,6 +13,7 @@ use bayespc::{Error, Mat, Model, ModelSettings, Precision, Real, Samples, Target
 use proptest::prelude::*;
 use rand::seq::SliceRandom;
 use rayon::ThreadPoolBuilder;
+use serde_json::{Value, json};
 
 const STEP: Step = Step { index: 3, total: Some(10), n_total: 500.0, full_batch: false };
 
@@ -300,4 +301,195 @@ fn classes_are_learned_in_rounds_and_what_rounds_cannot_do_is_refused() {
     assert!(Rounds::begin(&settings, &rounds, Task::Regression).is_err());
     let bad = RoundSettings { held_out: 0.7, ..rounds };
     assert!(Rounds::begin(&settings, &bad, task).is_err());
+}
+
+/// A model of 2100 rows after some passes, and the statistics of two parts for the next one. The second part has a
+/// chunk of its own, and rows of two others; few rows have a weight, so that files are small.
+fn small(task: Task, passes: usize) -> (Rounds, [Vec<u8>; 2]) {
+    let (x, y, _) = table();
+    let weights: Vec<f64> = (0..2100).map(|j| f64::from(u8::from(j % 90 == 0))).collect();
+    let labels: Vec<usize> = (0..2100).map(|j| usize::from(y[(0, j)] > 0.0)).collect();
+    let mut settings = ModelSettings { bins: 2, ..ModelSettings::fast() };
+    settings.network.hidden_layer_sizes = vec![2];
+    if task != Task::Regression {
+        settings.network.head = HeadSettings::Categorical(Categorical::default());
+    }
+    let learning = RoundSettings { rounds: 1, held_out: 0.5, ..RoundSettings::default() };
+    let mut rounds = Rounds::begin(&settings, &learning, task).unwrap().expecting(2100).unwrap();
+    for pass in 0.. {
+        let part = |rows: std::ops::Range<usize>| {
+            let (first, n) = (rows.start, rows.len());
+            let targets = match task {
+                Task::Classification { classes } => {
+                    Targets::Classes { labels: &labels[rows.clone()], classes }
+                }
+                Task::Regression => Targets::Values(y.subcols(first, n)),
+            };
+            let samples =
+                Samples::new(x.subcols(first, n), targets).unwrap().weighted(&weights[rows]).unwrap();
+            rounds.statistics(Some(&samples), first as u64).unwrap().to_bytes().unwrap()
+        };
+        let parts = [part(0..900), part(900..2100)];
+        if pass == passes {
+            return (rounds, parts);
+        }
+        rounds = absorbed(&rounds, &parts).unwrap();
+    }
+    unreachable!("the loop ends at the pass")
+}
+
+fn absorbed(rounds: &Rounds, parts: &[Vec<u8>]) -> Result<Rounds, Error> {
+    let parts = parts.iter().map(|bytes| PartStatistics::from_bytes(bytes)).collect::<Result<Vec<_>, _>>();
+    parts.and_then(|parts| rounds.absorb(parts))
+}
+
+#[test]
+fn a_file_of_rounds_that_is_cut_short_or_has_a_flipped_bit_is_refused() {
+    for passes in [0, 1] {
+        let (rounds, [_, part]) = small(Task::Regression, passes);
+        let state = rounds.to_bytes().unwrap();
+        let is_part = |bytes: &[u8]| PartStatistics::from_bytes(bytes).is_ok();
+        let is_state = |bytes: &[u8]| Rounds::from_bytes(bytes).is_ok();
+        for (name, file, is_read) in
+            [("part", part, &is_part as &dyn Fn(&[u8]) -> bool), ("state", state, &is_state)]
+        {
+            assert!(is_read(&file));
+            let accepted: Vec<usize> = (0..file.len()).filter(|&n| is_read(&file[..n])).collect();
+            assert!(accepted.is_empty(), "{name} of pass {passes}, cut at {accepted:?}");
+            let flipped = |place: usize, mask: u8| {
+                let mut bytes = file.clone();
+                bytes[place] ^= mask;
+                bytes
+            };
+            let is_accepted =
+                |&place: &usize| [1 << (place % 8), 0xff].iter().any(|&m| is_read(&flipped(place, m)));
+            let accepted: Vec<usize> = (0..file.len()).filter(is_accepted).collect();
+            assert!(accepted.is_empty(), "{name} of pass {passes}, {} bytes: {accepted:?}", file.len());
+        }
+    }
+}
+
+/// The places of all numbers in a JSON document.
+fn numbers(value: &Value, place: &str, found: &mut Vec<(String, u64)>) {
+    match value {
+        Value::Number(number) => found.extend(number.as_u64().map(|number| (place.to_owned(), number))),
+        Value::Array(all) => {
+            all.iter().enumerate().for_each(|(i, inner)| numbers(inner, &format!("{place}/{i}"), found));
+        }
+        Value::Object(all) => {
+            all.iter().for_each(|(name, inner)| numbers(inner, &format!("{place}/{name}"), found));
+        }
+        _ => {}
+    }
+}
+
+fn with_header(bytes: &[u8], place: &str, new: &Value) -> Vec<u8> {
+    let change = |header: &str| {
+        let mut header: Value = serde_json::from_str(header).unwrap();
+        *header.pointer_mut(place).unwrap() = new.clone();
+        header.to_string()
+    };
+    rewritten(bytes, change, |_, _, _| true)
+}
+
+/// The metadata of a file, and the names and lengths of its tensors.
+fn content(bytes: &[u8]) -> (Value, Vec<(String, usize)>) {
+    let (mut header, mut tensors) = (Value::Null, Vec::new());
+    let read = |text: &str| {
+        header = serde_json::from_str(text).unwrap();
+        text.to_owned()
+    };
+    rewritten(bytes, read, |name, shape, _| {
+        tensors.push((name.to_owned(), shape[0]));
+        true
+    });
+    (header, tensors)
+}
+
+/// Sizes, counts and places in statistics that are wrong under a checksum that is right.
+#[test]
+fn wrong_sizes_in_statistics_are_refused() {
+    let classes = Task::Classification { classes: 2 };
+    // The passes are table, a round, weights, curvature, calibration.
+    for (task, passes) in (0..5).map(|passes| (Task::Regression, passes)).chain([(classes, 0), (classes, 1)])
+    {
+        let (rounds, [one, other]) = small(task, passes);
+        absorbed(&rounds, &[one.clone(), other.clone()]).unwrap();
+        let refused = |what: &str, bytes: Vec<u8>| {
+            let found = absorbed(&rounds, &[one.clone(), bytes]);
+            assert!(found.is_err(), "{task:?} {:?}: {what}", rounds.next_pass());
+        };
+        let (header, tensors) = content(&other);
+        let mut places = Vec::new();
+        numbers(&header, "", &mut places);
+        assert!(places.len() > 10 && tensors.len() == 9, "{places:?} {tensors:?}");
+        for (place, own) in places {
+            for new in [0, 1, own.wrapping_sub(1), own.wrapping_add(1), 1 << 40, 1 << 63, u64::MAX] {
+                if new != own {
+                    refused(&format!("{place} {new}"), with_header(&other, &place, &json!(new)));
+                }
+            }
+        }
+        refused("no widths", with_header(&other, "/widths", &Value::Null));
+        refused("one edge of three chunks", with_header(&other, "/edges", &json!([[900, 2100, 0]])));
+        for (own, length) in tensors {
+            refused(&format!("no {own}"), rewritten(&other, str::to_owned, |name, _, _| name != own));
+            for new in [0, length.saturating_sub(1), length + 1] {
+                let change = |name: &str, shape: &mut Vec<usize>, data: &mut Vec<u8>| {
+                    if name == own {
+                        shape[0] = new;
+                        data.resize(8 * new, 0);
+                    }
+                    true
+                };
+                if new != length {
+                    refused(&format!("{own} {new}"), rewritten(&other, str::to_owned, change));
+                }
+            }
+        }
+    }
+}
+
+/// The same of what a model is to be.
+#[test]
+fn a_plan_that_cannot_be_is_refused() {
+    for passes in [0, 1] {
+        let (rounds, _) = small(Task::Regression, passes);
+        let file = rounds.to_bytes().unwrap();
+        let with = |place: &str, new: Value| {
+            let change = |header: &str| {
+                let mut header: Value = serde_json::from_str(header).unwrap();
+                if passes == 0 {
+                    *header["plan"].pointer_mut(place).unwrap() = new;
+                } else {
+                    let mut plan: Value =
+                        serde_json::from_str(header["notes"]["rounds"].as_str().unwrap()).unwrap();
+                    *plan.pointer_mut(place).unwrap() = new;
+                    header["notes"]["rounds"] = plan.to_string().into();
+                }
+                header.to_string()
+            };
+            Rounds::from_bytes(&rewritten(&file, change, |_, _, _| true))
+        };
+        assert!(with("/weight", json!(7.0)).is_ok());
+        let (table, first) = (json!({"pass": "table"}), json!({"pass": "round", "index": 1, "of": 1}));
+        let mut wrong = vec![
+            ("/pass", if passes == 0 { first } else { table }),
+            ("/pass", json!({"pass": "round", "index": 0, "of": 1})),
+            ("/pass", json!({"pass": "round", "index": 2, "of": 1})),
+            ("/pass", json!({"pass": "round", "index": 1, "of": u64::MAX})),
+            ("/rows", json!(u64::MAX)),
+            ("/rows", json!(1_u64 << 49)),
+            ("/weight", json!(-1.0)),
+            ("/members", json!(0)),
+            ("/members", json!(7)),
+        ];
+        if passes > 0 {
+            wrong.push(("/rows", json!(0)));
+            wrong.push(("/task", json!({"classification": {"classes": 3}})));
+        }
+        for (place, new) in wrong {
+            assert!(with(place, new.clone()).is_err(), "{place} {new} behind {passes} passes");
+        }
+    }
 }

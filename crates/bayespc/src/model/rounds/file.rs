@@ -1,13 +1,14 @@
 //! A model in the making as bytes: a model file with one more note, or before the first pass a file that says what the
 //! model is to be.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use safetensors::tensor::{SafeTensors, TensorView, serialize};
+use safetensors::tensor::SafeTensors;
 use serde::{Deserialize, Serialize};
 
 use super::Rounds;
-use super::plan::Plan;
+use super::plan::{Pass, Plan};
+use crate::base::container::{Tensors, checked_header, to_json};
 use crate::error::{Error, ModelFileError, Result};
 use crate::model::model::Model;
 use crate::model::settings::ModelSettings;
@@ -23,6 +24,7 @@ const VERSION: u32 = 1;
 
 /// What a model is to be.
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Beginning {
     version: u32,
     settings: ModelSettings,
@@ -49,10 +51,7 @@ impl Rounds {
                     plan: plan.clone(),
                     notes: self.notes.clone(),
                 };
-                let text = serde_json::to_string(&beginning).map_err(wrong)?;
-                let metadata = HashMap::from([(KEY.to_owned(), text)]);
-                let none: [(&str, TensorView<'_>); 0] = [];
-                Ok(serialize(none, Some(metadata)).map_err(ModelFileError::from)?)
+                Tensors::default().serialize(KEY, to_json(&beginning)?)
             }
             (None, None) => Err(Error::NotFitted),
         }
@@ -61,35 +60,42 @@ impl Rounds {
     /// Read it from the bytes of its file; a finished model is one for which no pass is due.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let damaged = |error: serde_json::Error| ModelFileError::Metadata { key: format!("{NOTE}: {error}") };
+        let wrong = |what: &str| ModelFileError::Metadata { key: format!("{NOTE}: {what}") };
+        let file = SafeTensors::deserialize(bytes).map_err(ModelFileError::from)?;
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(ModelFileError::from)?;
-        if let Some(text) = metadata.metadata().as_ref().and_then(|entries| entries.get(KEY)) {
-            let beginning: Beginning = serde_json::from_str(text).map_err(damaged)?;
-            if beginning.version != VERSION {
-                let found = beginning.version.to_string();
-                return Err(ModelFileError::Version { found, supported: VERSION }.into());
+        if metadata.metadata().as_ref().is_some_and(|entries| entries.contains_key(KEY)) {
+            let value = checked_header(bytes, &file, KEY, VERSION)?;
+            let Beginning { settings, plan, notes, .. } = serde_json::from_value(value).map_err(damaged)?;
+            Self::check_settings(&settings, &plan.settings, plan.task)?;
+            if plan.pass != Pass::Table || plan.members != settings.members {
+                return Err(wrong("the pass or the members").into());
             }
-            beginning.settings.validate()?;
-            return Self::sealed(beginning.settings, Some(beginning.plan), None, beginning.notes);
+            return Self::sealed(settings, Some(plan), None, notes);
         }
         let mut model = Model::from_bytes(bytes)?;
         let note = model.notes_mut().remove(NOTE);
         let plan: Option<Plan> = note.map(|note| serde_json::from_str(&note)).transpose().map_err(damaged)?;
         if let Some(plan) = &plan {
-            plan.settings.validate()?;
-            if plan.members != model.members().len() {
-                return Err(ModelFileError::Metadata { key: format!("{NOTE}: members") }.into());
+            Self::check_settings(model.settings(), &plan.settings, plan.task)?;
+            if plan.pass == Pass::Table
+                || plan.members != model.members().len()
+                || plan.task != model.task()
+                || model.members().iter().any(|member| member.network().is_wide())
+            {
+                return Err(wrong("the pass, the members or the task").into());
             }
         }
         Self::sealed(model.settings().clone(), plan, Some(model), BTreeMap::new())
     }
 
-    /// With the digest of its bytes, which its statistics carry.
+    /// With the digest of its bytes, which its statistics carry, once the plan is one that can be.
     pub(super) fn sealed(
         settings: ModelSettings,
         plan: Option<Plan>,
         model: Option<Model>,
         notes: BTreeMap<String, String>,
     ) -> Result<Self> {
+        plan.iter().try_for_each(Plan::validate)?;
         let mut rounds = Self { settings, plan, model, notes, digest: 0 };
         rounds.digest = digest(&rounds.to_bytes()?);
         Ok(rounds)

@@ -75,7 +75,7 @@ impl<'a> Gatherer<'a> {
 
     fn of_network<T: Real>(&self, m: usize, network: &Network<T>, rows: &Rows) -> Result<Vec<f64>> {
         if rows.is_empty() {
-            return Ok(vec![0.0; self.length(network)]);
+            return Ok(vec![0.0; self.length_of(network)]);
         }
         rows.with_samples(self.plan.task, |samples| {
             let samples = self.model.ensemble.standardise::<T>(samples, self.model.members()[m].bins)?;
@@ -89,8 +89,16 @@ impl<'a> Gatherer<'a> {
         })
     }
 
+    /// How many numbers all networks have of a chunk.
+    pub fn length(&self) -> usize {
+        match &self.networks {
+            Networks::F32(networks) => networks.iter().map(|network| self.length_of(network)).sum(),
+            Networks::F64(networks) => networks.iter().map(|network| self.length_of(network)).sum(),
+        }
+    }
+
     /// How many numbers a network has in this pass.
-    fn length<T: Real>(&self, network: &Network<T>) -> usize {
+    fn length_of<T: Real>(&self, network: &Network<T>) -> usize {
         match self.plan.pass {
             Pass::Round { .. } => BatchStatistics::zero(network).len(),
             Pass::Weights => WeightSums::zero(network, false).values().len(),

@@ -53,6 +53,9 @@ use crate::learners::Rule;
 /// Numbers of drawn rows at most, and rows at least and at most.
 const DRAWN: (usize, usize, usize) = (1 << 21, 256, 8192);
 
+/// No table has as many inputs or targets.
+const MOST_COLUMNS: usize = 1 << 40;
+
 /// Chunks whose sums exist at the same time.
 const AT_ONCE: usize = 16;
 
@@ -72,17 +75,7 @@ pub struct Rounds {
 impl Rounds {
     /// Nothing known yet. Networks are as the settings have them: nothing is searched.
     pub fn begin(settings: &ModelSettings, rounds: &RoundSettings, task: Task) -> Result<Self> {
-        settings.validate()?;
-        rounds.validate()?;
-        check_task(task, settings)?;
-        let not_in_rounds = "learning in rounds";
-        if !matches!(settings.rule, Rule::Feedback(_)) {
-            return Err(Error::Conflict { first: "rule = relaxation", second: not_in_rounds });
-        }
-        if settings.calibration == Calibration::Conformal {
-            return Err(Error::Conflict { first: "calibration = conformal", second: not_in_rounds });
-        }
-        settings.network.wide_layers.or_dense(not_in_rounds)?;
+        Self::check_settings(settings, rounds, task)?;
         let plan = Plan {
             task,
             settings: rounds.clone(),
@@ -93,6 +86,20 @@ impl Rounds {
             weight: 0.0,
         };
         Self::sealed(settings.clone(), Some(plan), None, BTreeMap::new())
+    }
+
+    fn check_settings(settings: &ModelSettings, rounds: &RoundSettings, task: Task) -> Result<()> {
+        settings.validate()?;
+        rounds.validate()?;
+        check_task(task, settings)?;
+        let not_in_rounds = "learning in rounds";
+        if !matches!(settings.rule, Rule::Feedback(_)) {
+            return Err(Error::Conflict { first: "rule = relaxation", second: not_in_rounds });
+        }
+        if settings.calibration == Calibration::Conformal {
+            return Err(Error::Conflict { first: "calibration = conformal", second: not_in_rounds });
+        }
+        settings.network.wide_layers.or_dense(not_in_rounds).map(|_| ())
     }
 
     /// The same for a table that is known to have so many rows: a part that is missing at its end is then missed in the
@@ -216,8 +223,10 @@ impl Rounds {
         let plan = self.plan.as_ref().ok_or(RoundsError::Finished)?;
         let gatherer = self.gatherer(plan)?;
         let mut all = self.nothing(plan);
+        let sums = gatherer.as_ref().map(Gatherer::length);
         with_chunks(plan, gatherer.as_ref(), |chunks| {
             for (i, mut part) in parts.into_iter().enumerate() {
+                self.check_part(plan, (i, &part), sums, chunks.length)?;
                 let drawn = std::mem::take(&mut part.drawn);
                 all.join(i, part, chunks)?;
                 all.drawn = least_drawn(plan, &[&all.drawn, &drawn], all.widths);
@@ -271,6 +280,52 @@ impl Rounds {
             }
         }
         Self::sealed(self.settings.clone(), plan, Some(model), BTreeMap::new())
+    }
+
+    /// Whether statistics are of the model and the pass that is due, and what they hold has the sizes that these imply;
+    /// `sums` is how many numbers the networks have of a chunk.
+    fn check_part(
+        &self,
+        plan: &Plan,
+        (part, statistics): (usize, &PartStatistics),
+        sums: Option<usize>,
+        length: u64,
+    ) -> Result<()> {
+        if statistics.digest != self.digest {
+            return Err(RoundsError::OtherModel { part, pass: statistics.pass.clone() }.into());
+        }
+        self.check_widths(plan, part, statistics.widths)?;
+        for (_, values) in statistics.tree.nodes() {
+            let expected = match (sums, plan.pass) {
+                (Some(sums), _) => sums,
+                (None, Pass::Table) => table::length(values, statistics.widths),
+                (None, _) => 0,
+            };
+            same_size(part, "numbers in a sum", values.len(), expected)?;
+        }
+        for Edge { covers, .. } in &statistics.edges {
+            let (start, end) = (covers.start, covers.end - 1);
+            if plan.rows > 0 && end >= plan.rows {
+                return Err(RoundsError::Beyond { rows: plan.rows }.into());
+            }
+            if start / length != end / length {
+                return Err(RoundsError::Chunk { part, start, end, length }.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether rows have the columns of the model, or before there is one, columns at all.
+    fn check_widths(&self, plan: &Plan, part: usize, widths: Option<(usize, usize)>) -> Result<()> {
+        let Some((d, k)) = widths else { return Ok(()) };
+        let targets = match (plan.task, &self.model) {
+            (Task::Classification { .. }, _) => 1,
+            (Task::Regression, Some(model)) => model.n_targets(),
+            (Task::Regression, None) => k.clamp(1, MOST_COLUMNS),
+        };
+        same_size(part, "targets", k, targets)?;
+        let inputs = self.model.as_ref().map_or(d.clamp(1, MOST_COLUMNS), Model::n_features);
+        same_size(part, "inputs", d, inputs)
     }
 
     /// The networks, in passes that need them for every row.
@@ -345,6 +400,13 @@ impl Rounds {
         ensemble.members = plans.iter().enumerate().map(member).collect::<Result<_>>()?;
         Ok(Model { notes: self.notes.clone(), ..Model::of(settings, ensemble, 0.0) })
     }
+}
+
+fn same_size(part: usize, what: &'static str, found: usize, expected: usize) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(RoundsError::Columns { part, what, found, expected }.into())
 }
 
 /// `work` with the chunks of the pass that is due.

@@ -15,6 +15,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::part::MOST_ROWS;
 use crate::base::check::{at_least_one, positive};
 use crate::base::random::of_row;
 use crate::data::Task;
@@ -139,6 +140,26 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// Check what a file may say of it.
+    pub fn validate(&self) -> Result<()> {
+        self.settings.validate()?;
+        at_least_one("rounds.members", self.members)?;
+        let refused = |name, value, must_be| Err(Error::Setting { name, value, must_be });
+        let is_table = self.pass == Pass::Table;
+        if self.rows > MOST_ROWS || (self.rows == 0 && !is_table) {
+            return refused("rounds.rows", self.rows as f64, "the rows of the table, at most 2⁴⁸");
+        }
+        if !(self.weight.is_finite() && self.weight >= 0.0) {
+            return refused("rounds.weight", self.weight, "finite and not negative");
+        }
+        match self.pass {
+            Pass::Round { index, of } if of != self.settings.rounds || !(1..=of).contains(&index) => {
+                refused("rounds.pass", index as f64, "one of the rounds of the settings")
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The pass behind this one.
     pub fn after(&self) -> Option<Pass> {
         match self.pass {

@@ -36,6 +36,14 @@ pub(super) fn leaf(rows: &Rows) -> Vec<f64> {
     values
 }
 
+/// How many numbers a part with these columns has: of rows without weight only that.
+pub(super) fn length(values: &[f64], widths: Option<(usize, usize)>) -> usize {
+    match widths {
+        Some((d, k)) if values.len() != FRONT => FRONT + EACH * (d + k),
+        _ => FRONT,
+    }
+}
+
 /// What two parts say together. One without rows does not know the columns.
 pub(super) fn join(left: &mut Vec<f64>, right: &[f64]) {
     if right.len() <= FRONT {

@@ -73,6 +73,10 @@ impl Rounds {
         let ([edge], true) = (&part.0.edges[..], due.as_ref() == Some(&part.0.pass)) else {
             return Err(Error::Conflict { first: "rows of another round", second: "the pass that is due" });
         };
+        self.check_widths(plan, 0, part.0.widths)?;
+        if edge.covers.end > plan.rows {
+            return Err(RoundsError::Beyond { rows: plan.rows }.into());
+        }
         let (covers, numbers) = (&edge.covers, &edge.rows.numbers);
         let of = |range: &Range<u64>| {
             let mut rows = Rows::default();
