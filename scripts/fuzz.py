@@ -24,6 +24,8 @@ FUZZ = ROOT / "fuzz"
 
 MEGABYTES = {
     "model_file": 600,
+    "latent_file": 600,
+    "statistics_file": 600,
     "encoding_notes": 600,
     "settings_toml": 4000,  # networks as large as they may be
     "settings_json": 4000,

@@ -1,8 +1,9 @@
-//! What the targets share: small models, scratch files, and model files whose checksum is right.
+//! What the targets share: small models, rounds, scratch files, and files whose checksum is right.
 
 use std::path::{Path, PathBuf};
 
-use bayespc::{Model, ModelSettings, Samples};
+use bayespc::model::rounds::{PartStatistics, RoundSettings, Rounds};
+use bayespc::{Mat, Model, ModelSettings, Samples, Task};
 use bayespc_data::{Encoding, EncodingOptions, Kinds, Table, Targets};
 use safetensors::SafeTensors;
 
@@ -45,11 +46,43 @@ pub fn scratch(bytes: &[u8], extension: &str) -> PathBuf {
     path
 }
 
-/// The same model file with the checksum its content has: flipped bits are found out by it, and nothing behind it is tried.
+/// Rows of a table that is learned in rounds.
+const ROWS: usize = 1100;
+
+/// A model before each of its passes.
+pub fn rounds() -> Vec<Rounds> {
+    let mut settings = ModelSettings { bins: 2, ..ModelSettings::fast() };
+    settings.network.hidden_layer_sizes = vec![2];
+    let learning = RoundSettings { rounds: 1, held_out: 0.1, ..RoundSettings::default() };
+    let begun = Rounds::begin(&settings, &learning, Task::Regression).expect("rounds");
+    let mut all = vec![begun.expecting(ROWS as u64).expect("rows")];
+    while let Some(rounds) = all.last().filter(|rounds| rounds.next_pass().is_some()) {
+        let next = rounds.absorb(statistics(rounds)).expect("a pass");
+        all.push(next);
+    }
+    all.pop();
+    all
+}
+
+/// Statistics of two parts for the pass that is due: a whole chunk, and rows of the other one. Few rows have a weight, so that
+/// files are small.
+pub fn statistics(rounds: &Rounds) -> Vec<PartStatistics> {
+    let x = Mat::from_fn(2, ROWS, |i, j| ((3 * i + 2) as f64 * j as f64).sin());
+    let y = Mat::from_fn(1, ROWS, |_, j| x[(0, j)] * x[(1, j)]);
+    let weights: Vec<f64> = (0..ROWS).map(|j| f64::from(u8::from(j % 50 == 0))).collect();
+    let part = |first: usize, n: usize| {
+        let samples = Samples::new(x.subcols(first, n), y.subcols(first, n)).expect("samples");
+        let samples = samples.weighted(&weights[first..first + n]).expect("weights");
+        rounds.statistics(Some(&samples), first as u64).expect("statistics")
+    };
+    vec![part(0, 1050), part(1050, ROWS - 1050)]
+}
+
+/// The same file with the checksum its content has: flipped bits are found out by it, and nothing behind it is tried.
 pub fn with_right_checksum(bytes: &[u8]) -> Option<Vec<u8>> {
     let (header, metadata) = SafeTensors::read_metadata(bytes).ok()?;
     let file = SafeTensors::deserialize(bytes).ok()?;
-    let text = metadata.metadata().as_ref()?.get("bayespc")?.clone();
+    let text = metadata.metadata().as_ref()?.values().next()?.clone();
     let mut tensors: Vec<_> = file.tensors();
     tensors.retain(|(name, _)| name != "crc32");
     tensors.sort_by(|(a, _), (b, _)| a.cmp(b));

@@ -7,9 +7,11 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use bayespc::{Model, ModelSettings};
+use bayespc::distributions::SufficientStats;
+use bayespc::model::{LatentModel, LatentSettings};
+use bayespc::{Mat, Model, ModelSettings};
 use bayespc_data::{Kinds, ParquetWriter, Table};
-use bayespc_fuzz::{FLATS, SPOTS, fitted};
+use bayespc_fuzz::{FLATS, SPOTS, fitted, rounds, statistics};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use libfuzzer_sys::fuzz_target;
@@ -41,6 +43,15 @@ fn write() -> Result<(), Failure> {
         writer.finish()?;
         put("parquet", name, &parquet)?;
     }
+    for (i, rounds) in rounds().iter().enumerate() {
+        put("statistics_file", &format!("state-{i}"), &rounds.to_bytes()?)?;
+        put("statistics_file", &format!("part-{i}"), &statistics(rounds)[0].to_bytes()?)?;
+    }
+    let row = |width: usize| Mat::from_fn(width, 3, |i, j| (i + 2 * j) as f64);
+    let sums = SufficientStats::of(row(3).as_ref(), row(2).as_ref())?;
+    put("statistics_file", "sums", &sums.to_bytes()?)?;
+    let table = Mat::from_fn(4, 40, |i, j| if (i + j) % 9 == 0 { f64::NAN } else { ((i + 1) as f64 * j as f64).sin() });
+    put("latent_file", "four", &LatentModel::fit(table.as_ref(), &LatentSettings::default(), &mut ())?.to_bytes()?)?;
     for (name, settings) in
         [("default", ModelSettings::default()), ("fast", ModelSettings::fast()), ("paper", ModelSettings::paper())]
     {
