@@ -10,8 +10,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use bayespc::Task;
-use bayespc::heads::HeadSettings;
-use bayespc::model::{Member, Model};
+use bayespc::model::{Member, Model, Noise};
 use bayespc::network::Layer;
 use clap::Args;
 use serde_json::{Value, json};
@@ -70,14 +69,14 @@ pub fn run(args: &InspectArgs) -> Result<()> {
     }
     let features = encoding.as_ref().map_or_else(Vec::new, bayespc_data::Encoding::feature_names);
     let members = model.members().iter().map(layers).collect::<Result<Vec<_>>>()?;
-    let noise = output_noise(&model)?;
+    let noise = model.noise()?;
     let columns = encoding.map_or_else(Vec::new, |encoding| encoding.columns);
     if args.json {
-        let mut result = to_json(&model, &members, noise.as_deref(), &features, &targets);
+        let mut result = to_json(&model, &members, noise.as_ref(), &features, &targets);
         result["columns"] = json!(columns);
         return print_json(&result);
     }
-    let mut text = to_text(&model, &members, noise.as_deref(), &features, &targets)?;
+    let mut text = to_text(&model, &members, noise.as_ref(), &features, &targets)?;
     if !columns.is_empty() {
         text = format!("{text}\n\n{}", understood(&columns));
     }
@@ -101,29 +100,6 @@ fn layers(member: &Member) -> Result<Vec<LayerFacts>> {
     network.layers().enumerate().map(facts).collect()
 }
 
-/// Standard deviation of the noise of every target in original units, averaged over members; none where it
-/// depends on the input.
-fn output_noise(model: &Model) -> Result<Option<Vec<f64>>> {
-    let constant = |member: &Member| matches!(member.network().settings().head, HeadSettings::Gaussian(_));
-    let members: Vec<&Member> =
-        model.members().iter().filter(|member| !member.plan(0).is_ignorant()).collect();
-    if !members.iter().all(|member| constant(member)) {
-        return Ok(None);
-    }
-    let scale = &model.target_scaling().scale;
-    let mut variance = vec![0.0; scale.len()];
-    for member in &members {
-        let noise = member.network().output_noise()?;
-        for (k, total) in variance.iter_mut().enumerate() {
-            *total += noise[(k, k)] / members.len() as f64;
-        }
-    }
-    // What held-out samples have made of the networks' own word.
-    let (factor, floor) = model.spread().map_or((1.0, 0.0), |spread| (spread.aleatoric, spread.floor));
-    let std = |(variance, scale): (&f64, &f64)| (factor * variance + floor).sqrt() * scale;
-    Ok(Some(variance.iter().zip(scale).map(std).collect()))
-}
-
 fn task_name(model: &Model) -> String {
     match model.task() {
         Task::Regression => "regression".to_owned(),
@@ -134,7 +110,7 @@ fn task_name(model: &Model) -> String {
 fn to_json(
     model: &Model,
     members: &[Vec<LayerFacts>],
-    noise: Option<&[f64]>,
+    noise: Option<&Noise>,
     features: &[String],
     targets: &[String],
 ) -> Value {
@@ -162,7 +138,8 @@ fn to_json(
         "features": features,
         "targets": targets,
         "samples": model.n_seen(),
-        "noise_std": noise,
+        "noise_std": noise.map(|noise| &noise.std),
+        "noise_at": noise.and_then(|noise| noise.at),
         "members": members,
         "training": model.reports(),
         "tried": model.candidates(),
@@ -176,7 +153,7 @@ fn to_json(
 fn to_text(
     model: &Model,
     members: &[Vec<LayerFacts>],
-    noise: Option<&[f64]>,
+    noise: Option<&Noise>,
     features: &[String],
     targets: &[String],
 ) -> Result<String> {
@@ -191,10 +168,9 @@ fn to_text(
     facts.push(("targets".into(), listed(targets, model.n_targets())));
     facts.push(("members".into(), model.members().len().to_string()));
     facts.extend(held_out(model));
-    let numbers = |values: &[f64]| values.iter().map(|v| format!("{v:.4}")).collect::<Vec<_>>().join(", ");
     facts.push((
         "noise (standard deviation)".into(),
-        noise.map_or_else(|| "depends on the input".to_owned(), numbers),
+        noise.map_or_else(|| "depends on the input".to_owned(), noise_text),
     ));
     let mut lines = vec![two_columns(&facts)];
     for (m, layers) in members.iter().enumerate() {
@@ -226,6 +202,14 @@ fn to_text(
     lines.push("\nsettings".to_owned());
     lines.extend(settings.trim_end().lines().map(|line| format!("  {line}").trim_end().to_owned()));
     Ok(lines.join("\n"))
+}
+
+fn noise_text(noise: &Noise) -> String {
+    let std = noise.std.iter().map(|std| format!("{std:.4}")).collect::<Vec<_>>().join(", ");
+    match noise.at {
+        Some(at) => format!("{std} where the target is {at:.4}, and grows with it"),
+        None => std,
+    }
 }
 
 /// How samples were predicted by networks that had not learned from them.

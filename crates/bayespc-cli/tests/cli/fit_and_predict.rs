@@ -230,6 +230,37 @@ fn inspect_shows_what_the_data_decided() {
     assert_eq!(json["training"][0]["epochs"], 3);
 }
 
+/// The noise is a fifth of the target, of which half are below 1000.
+#[test]
+fn inspect_shows_noise_that_grows_with_the_target_at_a_target() {
+    let sandbox = Sandbox::new();
+    let mut state = 1_u64;
+    let mut uniform = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    let rows: String = (0..300)
+        .map(|_| {
+            let x = 2.0 * uniform() - 1.0;
+            // The sum of twelve has variance 1.
+            let normal = (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
+            format!("{x},{}\n", 1000.0 * (2.0 * x + 0.2 * normal).exp())
+        })
+        .collect();
+    sandbox.write("t.csv", format!("x,y\n{rows}"));
+    let short = "--set training.epochs=10 --set search.widths=[] --set search.noise=false --threads 1";
+    sandbox.ok(&format!("fit t.csv --target y --out m.safetensors {short}"));
+    let json: Value = serde_json::from_str(&sandbox.ok("inspect m.safetensors --json")).unwrap();
+    let members = json["members"].as_array().unwrap();
+    let logs: f64 = members.iter().filter(|m| m["plan"]["curve"].is_object()).count() as f64;
+    assert!(logs > 0.5 * members.len() as f64, "{logs} of {}", members.len());
+    let (std, at) = (json["noise_std"][0].as_f64().unwrap(), json["noise_at"].as_f64());
+    assert!((150.0..270.0).contains(&std), "{std} at {at:?}");
+    assert!((800.0..1250.0).contains(&at.unwrap()), "{at:?}");
+    let text = sandbox.ok("inspect m.safetensors");
+    assert!(text.contains("and grows with it"), "{text}");
+}
+
 #[test]
 fn a_reader_that_stops_early_is_no_error() {
     let sandbox = fitted();

@@ -18,6 +18,7 @@ mod latent;
 mod memory;
 #[expect(clippy::module_inception, reason = "the folder's main type")]
 mod model;
+mod noise;
 mod observer;
 mod of_network;
 mod pictures;
@@ -42,6 +43,7 @@ pub use ensemble::{Member, MemberPlan, member_seed};
 pub use explain::{ColumnImportance, Curve, CurveSettings, Explanation, Loss, PermutationSettings, Quantity};
 pub use latent::{Completed, LatentCandidate, LatentModel, LatentSettings};
 pub use model::Model;
+pub use noise::Noise;
 pub use observer::{Control, Observer, Progress, Stage};
 pub use pruning::{Pruned, Pruning};
 pub use reference::Reference;
