@@ -77,6 +77,15 @@ fn files_that_do_not_belong_together_are_refused_by_name() {
     sandbox.fails("merge a.0 --model m.0 --out m.1", 1, &["the statistics of b.csv", "rows 900 to"]);
     sandbox.fails("merge a.0 b.0 a.0 --model m.0 --out m.1", 1, &["the statistics of a.csv", "two parts"]);
     sandbox.fails("merge a.0 a.csv --model m.0 --out m.1", 1, &["a.csv is no file of `bayespc stats`"]);
+    let mut damaged = sandbox.read("a.0");
+    let last = damaged.len() - 1;
+    damaged[last] ^= 1;
+    sandbox.write("damaged.0", damaged);
+    sandbox.fails(
+        "merge damaged.0 b.0 --model m.0 --out m.1",
+        1,
+        &["damaged.0 is no file of `bayespc stats`", "checksum"],
+    );
     sandbox.fails("merge a.0 b.0 --model m.0 --out m.0", 2, &["is the model, which would be lost"]);
     assert_eq!(sandbox.ok("merge b.0 a.0 --model m.0 --out m.1").trim(), "round 1 of 3");
     sandbox.ok("stats a.csv --model m.1 --out a.1");
