@@ -1,19 +1,27 @@
 //! Ctrl-C and SIGTERM: long work asks whether to stop, and work that does not ask is ended after a moment.
 //!
 //! Either way files are left as they were, since results take their names only when they are whole; only a stream
-//! keeps what it has learned, and is given longer for it. A second signal ends the command at once. Exit codes are those of a shell: 130 after Ctrl-C, 143 after SIGTERM.
+//! keeps what it has learned, and is given longer for it. A second signal ends the command at once; of a server that
+//! drains it ends the delay, and a third one the command. Exit codes are those of a shell: 130 after Ctrl-C, 143
+//! after SIGTERM.
 
 use std::fmt;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 use anyhow::Result;
+
+/// Seconds that work may take to end where something is to be written: a chunk of a stream must be learned first.
+const LONG_PATIENCE: u64 = 60;
 
 /// The signal that came, or 0.
 static CAUGHT: AtomicI32 = AtomicI32::new(0);
 
-/// Whether something is to be written after a signal.
-static WAIT: AtomicBool = AtomicBool::new(false);
+/// Seconds that work may take to end after a signal.
+static PATIENCE: AtomicU64 = AtomicU64::new(1);
+
+/// Whether the next SIGTERM starts a delay, or has started it.
+static DRAINS: AtomicBool = AtomicBool::new(false);
 
 /// The command was told to stop before it was done.
 #[derive(Debug)]
@@ -53,7 +61,20 @@ pub fn check() -> Result<()> {
 
 /// From now on a signal ends work only after a while: what was done so far is to be written.
 pub fn wait_for_files() {
-    WAIT.store(true, Ordering::Relaxed);
+    PATIENCE.store(LONG_PATIENCE, Ordering::Relaxed);
+}
+
+/// The same after a delay that SIGTERM starts and the next signal ends; Ctrl-C starts none.
+#[cfg(feature = "serve")]
+pub fn drain(delay: std::time::Duration) {
+    PATIENCE.store(LONG_PATIENCE + delay.as_secs(), Ordering::Relaxed);
+    DRAINS.store(!delay.is_zero(), Ordering::Relaxed);
+}
+
+/// Whether the delay still runs, or has not begun.
+#[cfg(feature = "serve")]
+pub fn drains() -> bool {
+    DRAINS.load(Ordering::Relaxed)
 }
 
 /// The error of a command that was told to stop and has kept what it had, in words.
@@ -84,27 +105,26 @@ mod unix {
     use signal_hook::consts::{SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
 
-    use super::{CAUGHT, Interrupted, WAIT, code};
+    use super::{CAUGHT, DRAINS, Interrupted, PATIENCE, code, interrupted};
     use crate::drafts::exit_without_drafts;
     use crate::output::note;
-
-    /// How long work may take to notice.
-    const PATIENCE: Duration = Duration::from_secs(1);
-    /// The same, where something is to be written then: a chunk of a stream must be learned first.
-    const LONG_PATIENCE: Duration = Duration::from_secs(60);
 
     /// Listen from here on.
     pub fn listen() -> io::Result<()> {
         let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().filter(|signal| !is_ignored(*signal)))?;
         thread::Builder::new().name("signals".to_owned()).spawn(move || {
             for signal in signals.forever() {
+                // Before `CAUGHT`: a delay that has ended must not be seen to begin.
+                let drains = (signal == SIGINT || interrupted()) && DRAINS.swap(false, Ordering::Relaxed);
                 if CAUGHT.swap(signal, Ordering::Relaxed) != 0 {
+                    if drains {
+                        continue;
+                    }
                     exit_without_drafts(code(signal));
                 }
                 // Should there be no thread to wait, a second signal still ends the command.
                 let _ = thread::Builder::new().spawn(move || {
-                    let waits = WAIT.load(Ordering::Relaxed);
-                    thread::sleep(if waits { LONG_PATIENCE } else { PATIENCE });
+                    thread::sleep(Duration::from_secs(PATIENCE.load(Ordering::Relaxed)));
                     note(&Interrupted { signal, kept: None }.to_string());
                     exit_without_drafts(code(signal));
                 });

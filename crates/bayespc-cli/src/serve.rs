@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use bayespc_serve::{Error, Event, Listener, ModelFile, Options};
+use bayespc_serve::{Error, Event, Listener, ModelFile, Options, Shutdown};
 use clap::{Args, ValueEnum};
 
 use crate::failure::usage;
@@ -16,6 +16,9 @@ use crate::{interrupt, threads};
 
 /// Shortest token that is taken for one.
 const LEAST_TOKEN: usize = 8;
+
+/// Longest drain delay, in seconds.
+const MOST_DELAY: f64 = 3600.0;
 
 /// Serve models over HTTP.
 #[derive(Args, Debug)]
@@ -30,7 +33,12 @@ Then open http://127.0.0.1:8080 in a browser, or ask by program:
 
 It speaks the Open Inference Protocol v2 (/v2/models/NAME/infer, as KServe, Triton and MLServer do) and MLflow's
 protocol (/invocations); /openapi.json lists all paths. A model file that is replaced is served from then on; one
-that cannot be used is not. SIGTERM and Ctrl-C finish what was begun.")]
+that cannot be used is not.
+
+SIGTERM and Ctrl-C close the port and finish the requests in progress. Behind a load balancer, as in Kubernetes:
+  bayespc serve rent.safetensors --host 0.0.0.0 --token-file token --drain-delay 10
+Then SIGTERM makes /v2/health/ready and /v2/models/NAME/ready answer 503 for 10 seconds, in which all other requests
+are answered, on new connections too, before the port is closed. A second signal ends the delay. Ctrl-C starts none.")]
 pub struct ServeArgs {
     /// Model files that `bayespc fit` or Python's `save` wrote, as FILE or NAME=FILE
     #[arg(required = true, value_name = "MODEL")]
@@ -62,6 +70,9 @@ pub struct ServeArgs {
     /// Seconds a request may take
     #[arg(long, value_name = "S", default_value_t = 30.0)]
     timeout: f64,
+    /// Seconds from SIGTERM to the closing of the port, in which the server is not ready but answers
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0)]
+    drain_delay: f64,
     /// Computations at once, and threads of each; as many as there are cores if not given
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -89,6 +100,9 @@ pub fn run(args: &ServeArgs) -> Result<()> {
             args.timeout
         )));
     }
+    if !(0.0..=MOST_DELAY).contains(&args.drain_delay) {
+        return Err(usage(format!("--drain-delay {}: give 0 to {MOST_DELAY} seconds", args.drain_delay)));
+    }
     if args.max_body == 0 || args.max_body > 1 << 20 {
         return Err(usage(format!("--max-body {}: give 1 to {} megabytes", args.max_body, 1 << 20)));
     }
@@ -105,12 +119,18 @@ pub fn run(args: &ServeArgs) -> Result<()> {
         computations: args.threads.unwrap_or(default.computations),
         queue: args.queue,
         timeout: Duration::from_secs_f64(args.timeout),
+        drain_delay: Duration::from_secs_f64(args.drain_delay),
         listener: listener(args.log),
         ..default
     };
     // Whoever has a request open is given time to hear the answer.
-    interrupt::wait_for_files();
-    bayespc_serve::serve(&models, options, interrupt::interrupted).map_err(|error| match error {
+    interrupt::drain(options.drain_delay);
+    let shutdown = || match (interrupt::interrupted(), interrupt::drains()) {
+        (false, _) => Shutdown::No,
+        (true, true) => Shutdown::AfterDelay,
+        (true, false) => Shutdown::Now,
+    };
+    bayespc_serve::serve(&models, options, shutdown).map_err(|error| match error {
         Error::Open { .. } | Error::SameName { .. } => usage(error.to_string()),
         other => other.into(),
     })

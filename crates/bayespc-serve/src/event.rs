@@ -44,6 +44,11 @@ pub enum Event {
         /// Why.
         error: String,
     },
+    /// The server is no longer ready, and still answers requests for the drain delay.
+    Draining {
+        /// The drain delay.
+        seconds: f64,
+    },
     /// The server takes no more requests and finishes those it has.
     Stopping {
         /// Connections that are still open.
@@ -68,6 +73,12 @@ impl fmt::Display for Event {
                 write!(
                     f,
                     "model `{model}`: its file has changed and cannot be used, the old one is still served: {error}"
+                )
+            }
+            Self::Draining { seconds } => {
+                write!(
+                    f,
+                    "draining: not ready, requests are still answered for {seconds} s; another signal ends this"
                 )
             }
             Self::Stopping { open } => {

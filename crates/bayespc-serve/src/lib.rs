@@ -49,4 +49,4 @@ pub use event::Event;
 pub use file::ModelFile;
 pub use options::{Listener, Options};
 pub use router::router;
-pub use server::serve;
+pub use server::{Shutdown, serve};

@@ -8,7 +8,7 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use bayespc_data::Kind;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -42,10 +42,14 @@ pub async fn live() -> Json<Value> {
     Json(json!({ "live": true }))
 }
 
-pub async fn ready(State(app): State<App>) -> Response {
-    let ready = !app.is_stopping();
-    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(json!({ "ready": ready }))).into_response()
+pub async fn ready(State(app): State<App>) -> (StatusCode, Json<Value>) {
+    let (status, ready) = readiness(&app);
+    (status, Json(json!({ "ready": ready })))
+}
+
+/// 503 from the order to stop on, also while requests are still answered.
+fn readiness(app: &App) -> (StatusCode, bool) {
+    if app.is_stopping() { (StatusCode::SERVICE_UNAVAILABLE, false) } else { (StatusCode::OK, true) }
 }
 
 /// `name`, or `name` and `version`.
@@ -71,9 +75,10 @@ impl ModelPath {
 pub async fn model_ready(
     State(app): State<App>,
     Path(path): Path<ModelPath>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<(StatusCode, Json<Value>), Problem> {
     let served = path.find(&app)?;
-    Ok(Json(json!({ "name": served.name, "ready": true })))
+    let (status, ready) = readiness(&app);
+    Ok((status, Json(json!({ "name": served.name, "ready": ready }))))
 }
 
 pub async fn metadata(State(app): State<App>, Path(path): Path<ModelPath>) -> Result<Json<Value>, Problem> {

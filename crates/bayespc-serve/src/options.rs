@@ -31,7 +31,9 @@ pub struct Options {
     pub queue: usize,
     /// How long a body may take to arrive, and a computation to be done.
     pub timeout: Duration,
-    /// How long open requests may take once the server is told to stop.
+    /// Time between "not ready" and the end of listening, in which load balancers send requests elsewhere.
+    pub drain_delay: Duration,
+    /// How long open requests may take once the server no longer listens.
     pub grace: Duration,
     /// Open connections at most.
     pub connections: usize,
@@ -53,6 +55,7 @@ impl Default for Options {
             computations: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             queue: 64,
             timeout: Duration::from_secs(30),
+            drain_delay: Duration::ZERO,
             grace: Duration::from_secs(30),
             connections: 1024,
             watch_every: Duration::from_secs(1),

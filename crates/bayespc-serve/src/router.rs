@@ -78,5 +78,9 @@ async fn observe(State(app): State<App>, request: Request, next: Next) -> Respon
     app.metrics().answered(&route, status, time);
     app.options().tell(&Event::Request { method, path, status, milliseconds: 1e3 * time.as_secs_f64() });
     response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if app.is_stopping() {
+        // A kept connection would be closed between two requests: its client is to take another one now.
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     response
 }

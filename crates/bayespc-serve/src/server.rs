@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use hyper::server::conn::http1;
@@ -29,8 +29,19 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// How often to ask whether to stop.
 const ASK: Duration = Duration::from_millis(50);
 
-/// Serve models until `stop` says so; then finish what was begun.
-pub fn serve(models: &[ModelFile], options: Options, stop: impl Fn() -> bool) -> Result<(), Error> {
+/// Whether the server is to shut down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shutdown {
+    /// It is not.
+    No,
+    /// After the drain delay.
+    AfterDelay,
+    /// At once; this ends a drain delay too.
+    Now,
+}
+
+/// Serve models until `shutdown` says so; then finish what was begun.
+pub fn serve(models: &[ModelFile], options: Options, shutdown: impl Fn() -> Shutdown) -> Result<(), Error> {
     let address = SocketAddr::new(options.host, options.port);
     if !options.host.is_loopback() && options.token.is_none() && !options.allow_anyone {
         return Err(Error::Open { address });
@@ -43,13 +54,13 @@ pub fn serve(models: &[ModelFile], options: Options, stop: impl Fn() -> bool) ->
         .enable_all()
         .build()
         .map_err(Error::Threads)?;
-    let result = runtime.block_on(run(app, address, stop));
+    let result = runtime.block_on(run(app, address, shutdown));
     // A computation that outlives its time must not keep the process.
     runtime.shutdown_timeout(Duration::from_millis(100));
     result
 }
 
-async fn run(app: App, address: SocketAddr, stop: impl Fn() -> bool) -> Result<(), Error> {
+async fn run(app: App, address: SocketAddr, shutdown: impl Fn() -> Shutdown) -> Result<(), Error> {
     let (listener, address) = listen(address).await?;
     let metrics = match app.options().metrics_port {
         Some(port) => Some(listen(SocketAddr::new(address.ip(), port)).await?),
@@ -70,9 +81,8 @@ async fn run(app: App, address: SocketAddr, stop: impl Fn() -> bool) -> Result<(
     let router = router(app.clone());
     tokio::select! {
         () = accept(&listener, &router, app.options().connections, &graceful) => {}
-        () = asked_to(stop) => {}
+        () = drained(&app, shutdown) => {}
     }
-    app.stop();
     drop(listener);
     app.options().tell(&Event::Stopping { open: graceful.count() });
     // Who has not finished in time is cut off.
@@ -84,9 +94,19 @@ async fn run(app: App, address: SocketAddr, stop: impl Fn() -> bool) -> Result<(
     Ok(())
 }
 
-async fn asked_to(stop: impl Fn() -> bool) {
-    while !stop() {
+/// Return when the listener may be closed: readiness has been denied for the drain delay.
+async fn drained(app: &App, shutdown: impl Fn() -> Shutdown) {
+    while shutdown() == Shutdown::No {
         tokio::time::sleep(ASK).await;
+    }
+    app.stop();
+    let delay = app.options().drain_delay;
+    if !delay.is_zero() && shutdown() == Shutdown::AfterDelay {
+        app.options().tell(&Event::Draining { seconds: delay.as_secs_f64() });
+    }
+    let start = Instant::now();
+    while start.elapsed() < delay && shutdown() == Shutdown::AfterDelay {
+        tokio::time::sleep(ASK.min(delay)).await;
     }
 }
 

@@ -65,6 +65,13 @@ impl Running {
         drop(self.0.stdin.take());
     }
 
+    /// The next line on standard error.
+    pub fn stderr_line(&mut self) -> String {
+        let stderr = self.0.stderr.as_mut().unwrap();
+        let bytes = stderr.bytes().map(Result::unwrap).take_while(|byte| *byte != b'\n');
+        String::from_utf8(bytes.collect()).unwrap()
+    }
+
     /// What it has said on standard error, once it has ended.
     pub fn stderr(&mut self) -> String {
         let mut text = String::new();

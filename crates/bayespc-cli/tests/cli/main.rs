@@ -22,6 +22,8 @@ mod latent;
 mod output;
 mod own_files;
 mod prune;
+#[cfg(all(feature = "serve", target_os = "linux"))]
+mod rolling;
 mod rounds;
 #[cfg(feature = "serve")]
 mod serve;

@@ -18,6 +18,9 @@ fn what_cannot_be_served_is_an_error_with_a_reason() {
     sandbox.fails("serve flats.csv", 1, &["flats.csv is not a model"]);
     sandbox.fails("serve m.safetensors --timeout 0", 2, &["--timeout"]);
     sandbox.fails("serve m.safetensors --max-body 0", 2, &["--max-body"]);
+    for delay in ["-1", "nan", "1e9"] {
+        sandbox.fails(&format!("serve m.safetensors --drain-delay={delay}"), 2, &["--drain-delay", "3600"]);
+    }
     sandbox.write("short", "abc\n");
     sandbox.fails("serve m.safetensors --token-file short", 2, &["short", "at least 8"]);
     sandbox.fails("serve m.safetensors --token-file none", 1, &["none"]);

@@ -2,12 +2,11 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use bayespc_serve::{Error, Event, ModelFile, Options, serve};
+use bayespc_serve::{Error, Event, ModelFile, Options, Shutdown, serve};
 
 use crate::support::{Files, bytes, fitted, flats};
 
@@ -15,14 +14,14 @@ use crate::support::{Files, bytes, fitted, flats};
 struct Running {
     address: SocketAddr,
     metrics: Option<SocketAddr>,
-    stop: Arc<AtomicBool>,
+    shutdown: Arc<Mutex<Shutdown>>,
     thread: Option<JoinHandle<Result<(), Error>>>,
     events: Arc<Mutex<Vec<Event>>>,
 }
 
 impl Running {
     fn start(models: Vec<ModelFile>, options: Options) -> Self {
-        let (stop, events) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
+        let (shutdown, events) = (Arc::new(Mutex::new(Shutdown::No)), Arc::new(Mutex::new(Vec::new())));
         let (tell, hear) = mpsc::channel();
         let listener = {
             let events = events.clone();
@@ -39,10 +38,10 @@ impl Running {
             watch_every: Duration::from_millis(30),
             ..options
         };
-        let asked = stop.clone();
-        let thread = std::thread::spawn(move || serve(&models, options, || asked.load(Ordering::Relaxed)));
+        let asked = shutdown.clone();
+        let thread = std::thread::spawn(move || serve(&models, options, || *asked.lock().unwrap()));
         let (address, metrics) = hear.recv_timeout(Duration::from_secs(20)).unwrap();
-        Self { address, metrics, stop, thread: Some(thread), events }
+        Self { address, metrics, shutdown, thread: Some(thread), events }
     }
 
     /// Whole answer to a request, after which the connection is closed.
@@ -77,8 +76,16 @@ impl Running {
         }
     }
 
+    fn shut_down(&self, how: Shutdown) {
+        *self.shutdown.lock().unwrap() = how;
+    }
+
     fn end(&mut self) -> Result<(), Error> {
-        self.stop.store(true, Ordering::Relaxed);
+        self.shut_down(Shutdown::Now);
+        self.join()
+    }
+
+    fn join(&mut self) -> Result<(), Error> {
         self.thread.take().unwrap().join().unwrap()
     }
 }
@@ -168,7 +175,7 @@ fn what_was_begun_is_finished_after_the_order_to_stop() {
     write!(stream, "POST /invocations HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/csv\r\ncontent-length: {}\r\n\r\n{half}", CSV.len()).unwrap();
     let idle = server.connect();
     std::thread::sleep(Duration::from_millis(100));
-    server.stop.store(true, Ordering::Relaxed);
+    server.shut_down(Shutdown::AfterDelay);
     server.wait_for(|event| matches!(event, Event::Stopping { .. }));
     stream.write_all(rest.as_bytes()).unwrap();
     let mut answer = String::new();
@@ -176,6 +183,50 @@ fn what_was_begun_is_finished_after_the_order_to_stop() {
     assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.contains("\"mean\""), "{answer}");
     assert!(server.end().is_ok());
     drop(idle);
+}
+
+#[test]
+fn a_draining_server_is_not_ready_and_answers_until_the_delay_is_over() {
+    const DELAY: Duration = Duration::from_secs(3);
+    let files = Files::new();
+    let mut server =
+        Running::start(files.models(&["rent"]), Options { drain_delay: DELAY, ..Options::default() });
+    let status = |path: &str| server.ask(&format!("GET {path} HTTP/1.1"), "")[9..12].to_owned();
+    let readiness = ["/v2/health/ready", "/v2/models/rent/ready"];
+    assert_eq!(readiness.map(status), ["200", "200"]);
+    let mut kept = server.connect();
+    let start = Instant::now();
+    server.shut_down(Shutdown::AfterDelay);
+    server.wait_for(|event| matches!(event, Event::Draining { .. }));
+    // Each of these is a new connection.
+    assert_eq!(readiness.map(status), ["503", "503"]);
+    assert_eq!(["/v2/health/live", "/ping", "/v2/models/rent"].map(status), ["200", "200", "200"]);
+    let answer = server.ask("POST /invocations HTTP/1.1\r\ncontent-type: text/csv", CSV);
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\"mean\""), "{answer}");
+    // A client that keeps its connection is told to take another one.
+    write!(kept, "GET /v2 HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    kept.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("connection: close"), "{answer}");
+    assert!(start.elapsed() < DELAY, "the machine is too slow for this test");
+    assert!(!server.has(|event| matches!(event, Event::Stopping { .. })));
+    assert!(server.join().is_ok());
+    assert!(start.elapsed() >= DELAY);
+    assert!(TcpStream::connect(server.address).is_err());
+}
+
+#[test]
+fn an_order_to_stop_at_once_ends_the_drain_delay() {
+    let files = Files::new();
+    let options = || Options { drain_delay: Duration::from_secs(600), ..Options::default() };
+    let mut server = Running::start(files.models(&["rent"]), options());
+    server.shut_down(Shutdown::AfterDelay);
+    server.wait_for(|event| matches!(event, Event::Draining { .. }));
+    assert!(server.end().is_ok());
+    // Without a delay before it too.
+    let mut server = Running::start(files.models(&["rent"]), options());
+    assert!(server.end().is_ok());
+    assert!(!server.has(|event| matches!(event, Event::Draining { .. })));
 }
 
 #[test]
@@ -202,7 +253,8 @@ fn a_body_that_does_not_arrive_and_a_full_server_are_answered() {
 fn what_cannot_be_served_is_said_at_once() {
     let files = Files::new();
     let models = files.models(&["rent"]);
-    let start = |models: &[ModelFile], options: Options| serve(models, options, || true).unwrap_err();
+    let start =
+        |models: &[ModelFile], options: Options| serve(models, options, || Shutdown::Now).unwrap_err();
     let open = Options { host: [0, 0, 0, 0].into(), port: 0, ..Options::default() };
     assert!(matches!(start(&models, open), Error::Open { .. }));
     assert!(matches!(start(&[], Options::default()), Error::NoModels));
@@ -223,5 +275,5 @@ fn what_cannot_be_served_is_said_at_once() {
         token: Some("secret of ours".to_owned()),
         ..Options::default()
     };
-    assert!(serve(&models, guarded, || true).is_ok());
+    assert!(serve(&models, guarded, || Shutdown::Now).is_ok());
 }
