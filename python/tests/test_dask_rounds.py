@@ -289,6 +289,34 @@ def test_what_is_left_open_is_chosen_from_a_sample(client, tmp_path, monkeypatch
     assert model.plans_[0]["network"]["prior"]["var"] == best["prior_var"]
 
 
+@pytest.mark.parametrize(
+    ("params", "name"),
+    [
+        ({"time_limit": 60.0}, "time_limit"),
+        ({"early_stopping": True}, r"training\.validation_fraction"),
+        ({"rule": {"kind": "feedback", "gain": 0.5}}, r"rule\.gain"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_settings_that_rounds_do_not_obey_are_refused_before_anything_is_chosen(
+    client, monkeypatch, params, name
+):
+    monkeypatch.setattr("bayespc.dask._base.choose", None)
+    with pytest.raises(ValueError, match=f"{name} does not go with learning in rounds"):
+        in_rounds(*numbers(400), [400], search=True, **params)
+
+
+@pytest.mark.parametrize("params", [{}, {"batch_size": "full"}, {"max_iter": 100}, {"n_iter_no_change": 3}])
+def test_settings_that_rounds_obey_or_that_have_no_effect_are_taken(client, monkeypatch, params):
+    begun = []
+    monkeypatch.setattr(
+        "bayespc.dask._rounds._core.rounds_next_pass", lambda model: begun.append(model) or 1 / 0
+    )
+    with pytest.raises(ZeroDivisionError):
+        in_rounds(*numbers(400), [400], **params)
+    assert begun
+
+
 # --- Checkpoints --------------------------------------------------------------------------------------------
 
 

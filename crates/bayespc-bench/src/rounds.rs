@@ -106,7 +106,10 @@ impl Case {
         let start = Instant::now();
         let n = self.train.inputs.ncols();
         let task = self.train.samples(0, n)?.task();
-        let mut making = Rounds::begin(&self.settings, rounds, task)?;
+        // Rounds have a rule and batches of their own.
+        let ModelSettings { rule, training, .. } = ModelSettings::fast();
+        let settings = ModelSettings { rule, training, ..self.settings.clone() };
+        let mut making = Rounds::begin(&settings, rounds, task)?;
         while making.next_pass().is_some() {
             let parts = (0..n)
                 .step_by(PART)

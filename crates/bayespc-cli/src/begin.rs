@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use bayespc::Task;
+use bayespc::model::SearchSettings;
 use bayespc::model::rounds::{RoundSettings, Rounds};
 use bayespc_data::{BadRows, Encoding};
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::failure::usage;
 use crate::fit::{DATA_NOTE, ENCODING_NOTE};
@@ -87,6 +88,9 @@ pub struct Numbered {
 pub fn run(args: &BeginArgs) -> Result<()> {
     threads::set(args.threads)?;
     let mut settings = args.settings.settings_onto(|preset| preset)?;
+    if let Some(name) = search_setting(&settings.search)? {
+        return Err(usage(format!("search.{name}: nothing is searched in rounds, leave it out")));
+    }
     settings.search.enabled = false;
     let mut files = Files::default();
     args.table.note_files(&mut files);
@@ -140,6 +144,16 @@ pub fn run(args: &BeginArgs) -> Result<()> {
         }));
     }
     print(&format!("{}\n\n{first} rows in {} parts", columns::understood(problem.columns()), parts.len()))
+}
+
+/// A setting of the search that is neither the default nor emptied by a setting that fixes what it would choose.
+fn search_setting(search: &SearchSettings) -> Result<Option<String>> {
+    let (given, default) = (serde_json::to_value(search)?, serde_json::to_value(SearchSettings::default())?);
+    let is_set = |(name, value): &(&String, &Value)| {
+        let is_empty = **value == json!([]) || **value == json!(false);
+        !is_empty && default.get(name) != Some(value)
+    };
+    Ok(given.as_object().and_then(|given| given.iter().find(is_set)).map(|(name, _)| name.clone()))
 }
 
 /// A model in the making, from its file.

@@ -27,7 +27,7 @@ from ._columns import sample_table, telling_rows, understand
 from ._lazy import Question, ask
 from ._parts import Part, is_lazy, parts_of
 from ._reader import Table, count
-from ._rounds import fit_rounds
+from ._rounds import check_settings, fit_rounds
 from ._score import Moments
 from ._score import together as all_moments
 from ._stream import learn_in_order
@@ -161,6 +161,7 @@ class DaskEstimator(BPCEstimator):
             return self._adopt(await fit_whole(client, local, parts))
         self._say(f"{said}: rounds over partitions")
         self._prepare(local, survey)
+        check_settings(local, seed)
         await self._understand(client, local, parts, survey)
         table = await self._numbered(client, local, parts, survey)
         # The sample is drawn from all rows that have a target, whatever else is left out of them.

@@ -20,7 +20,7 @@ from typing import Any
 
 from .. import _core
 from .._progress import ProgressBar
-from .._settings import FULL
+from .._settings import FULL, model_settings
 from ._checkpoint import Checkpoint, Verdict
 from ._reader import Reader, Table
 
@@ -74,6 +74,12 @@ async def fit_rounds(
     local._read_reports()
     local.passes_ = passes
     return local
+
+
+def check_settings(local: Any, seed: int) -> None:
+    """Raise for settings that rounds do not obey, before anything is searched."""
+    settings = model_settings(local.get_params(deep=False), seed)
+    _core.rounds_begin(json.dumps(settings), json.dumps(round_settings(local)), local._n_classes())
 
 
 def round_settings(local: Any) -> dict[str, Any]:

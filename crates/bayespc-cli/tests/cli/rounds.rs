@@ -127,3 +127,27 @@ fn classes_of_a_first_part_are_those_of_all() {
     assert!(sandbox.ok("predict m.4 b.csv").contains("red"));
     sandbox.fails("stats a.csv --model m.4 --out a.4", 2, &["m.4 is finished"]);
 }
+
+#[test]
+fn settings_that_rounds_do_not_obey_are_refused_before_rows_are_numbered() {
+    let sandbox = Sandbox::new();
+    part(&sandbox, "a.csv", 1..=300);
+    sandbox.write("epochs.toml", "[training]\nepochs = 5\n");
+    sandbox.write("search.toml", "[search]\nfolds = 3\n");
+    for (flags, name) in [
+        ("--time-limit 60", "time_limit"),
+        ("--set training.epochs=5", "training.epochs"),
+        ("--config epochs.toml", "training.epochs"),
+        ("--set training.validation_fraction=0.1 --set training.patience=3", "training.validation_fraction"),
+        ("--set rule.trust=0.1", "rule.trust"),
+        ("--set calibration=holdout --held-out 0", "calibration = holdout"),
+        ("--set search.prior_vars=[1,2]", "search.prior_vars"),
+        ("--config search.toml", "search.folds"),
+    ] {
+        sandbox.fails(&format!("begin a.csv --target y {flags} --out m.0"), 2, &[name, "rounds"]);
+    }
+    assert!(sandbox.files_with("m.0").is_empty());
+    // What fixes a setting takes it from the search.
+    let fixed = "--set network.prior.var=1 --set network.activation=silu --set bins=0 --search off";
+    sandbox.ok(&format!("begin a.csv --target y {fixed} --out m.0"));
+}

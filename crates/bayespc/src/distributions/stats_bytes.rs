@@ -53,6 +53,8 @@ impl SufficientStats {
 
 #[cfg(test)]
 mod tests {
+    use faer::Mat;
+
     use super::*;
     use crate::error::Error;
 

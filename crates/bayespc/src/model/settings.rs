@@ -26,7 +26,7 @@ const MEMBERS: usize = 5;
 const MOST_MEMBERS: usize = 10_000;
 
 /// Batches between two refreshes of the factors by default: hardly worse than every batch, at half the cost.
-const REFRESH_EVERY: u64 = 5;
+pub(super) const REFRESH_EVERY: u64 = 5;
 
 /// Everything that can be set about a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -7,6 +7,7 @@ use bayespc::heads::{Categorical, Gaussian, HeadSettings, VarianceNode};
 use bayespc::inference::FeedbackSettings;
 use bayespc::learners::{Bpc, Learner, Rule, Step};
 use bayespc::learning::{BatchStatistics, Schedule};
+use bayespc::model::Calibration;
 use bayespc::model::rounds::{PartStatistics, Pass, RoundSettings, Rounds};
 use bayespc::network::{Network, NetworkSettings};
 use bayespc::{Error, Mat, Model, ModelSettings, Precision, Real, Samples, Targets, Task, metrics};
@@ -492,4 +493,69 @@ fn a_plan_that_cannot_be_is_refused() {
             assert!(with(place, new.clone()).is_err(), "{place} {new} behind {passes} passes");
         }
     }
+}
+
+/// The error that names a setting.
+fn conflicts(settings: &ModelSettings, rounds: &RoundSettings, name: &str) {
+    match Rounds::begin(settings, rounds, Task::Regression) {
+        Err(Error::Conflict { first, .. }) => assert_eq!(first, name),
+        other => panic!("{name}: {:?}", other.map(|_| "begun")),
+    }
+}
+
+#[test]
+fn settings_that_rounds_do_not_obey_are_refused_by_name() {
+    type Change = fn(&mut ModelSettings, &mut FeedbackSettings);
+    let changes: [(&str, Change); 13] = [
+        ("time_limit", |s, _| s.time_limit = Some(60.0)),
+        ("training.epochs", |s, _| s.training.epochs = 50),
+        ("training.batch_size", |s, _| s.training.batch_size = Some(64)),
+        ("training.batch_size", |s, _| s.training.batch_size = None),
+        ("training.validation_fraction", |s, _| s.training.validation_fraction = 0.1),
+        ("training.validation_fraction", |s, _| {
+            (s.training.validation_fraction, s.training.patience) = (0.1, Some(3));
+        }),
+        ("rule.gain", |_, rule| rule.gain = 0.5),
+        ("rule.damping", |_, rule| rule.damping = 0.1),
+        ("rule.trust", |_, rule| rule.trust = 0.1),
+        ("rule.rate", |_, rule| rule.rate = 0.1),
+        ("rule.schedule", |_, rule| rule.schedule = Schedule::Cosine { first: 0.2, last: 0.1 }),
+        ("rule.refresh_every", |_, rule| rule.refresh_every = 10),
+        ("rule.whiten_input", |_, rule| rule.whiten_input = true),
+    ];
+    for (name, change) in changes {
+        let mut settings = ModelSettings::fast();
+        let Rule::Feedback(mut rule) = settings.rule.clone() else { panic!("another rule") };
+        change(&mut settings, &mut rule);
+        settings.rule = Rule::Feedback(rule);
+        conflicts(&settings, &RoundSettings::default(), name);
+    }
+    let held_out = ModelSettings { calibration: Calibration::Holdout, ..ModelSettings::fast() };
+    conflicts(
+        &held_out,
+        &RoundSettings { held_out: 0.0, ..RoundSettings::default() },
+        "calibration = holdout",
+    );
+    let conformal = ModelSettings { calibration: Calibration::Conformal, ..ModelSettings::fast() };
+    conflicts(&conformal, &RoundSettings::default(), "calibration = conformal");
+    conflicts(&ModelSettings::paper(), &RoundSettings::default(), "rule = relaxation");
+}
+
+#[test]
+fn settings_that_rounds_obey_or_that_are_the_default_are_taken() {
+    let takes = |settings: &ModelSettings, rounds: &RoundSettings| {
+        Rounds::begin(settings, rounds, Task::Regression).unwrap();
+    };
+    let default = RoundSettings::default();
+    takes(&ModelSettings::default(), &default);
+    takes(&ModelSettings::fast(), &default);
+    let exact = Rule::Feedback(FeedbackSettings { scale_batches: false, ..FeedbackSettings::default() });
+    takes(&ModelSettings { rule: exact, ..ModelSettings::fast() }, &default);
+    takes(&ModelSettings { calibration: Calibration::Holdout, ..ModelSettings::fast() }, &default);
+    // Rounds for epochs and their rows for batches, as Python gives them.
+    let mut settings = ModelSettings::fast();
+    (settings.training.epochs, settings.training.batch_size) = (7, Some(900));
+    takes(&settings, &RoundSettings { rounds: 7, batch_rows: 900, ..RoundSettings::default() });
+    settings.training.batch_size = None;
+    takes(&settings, &RoundSettings { rounds: 7, batch_rows: 1 << 53, ..RoundSettings::default() });
 }

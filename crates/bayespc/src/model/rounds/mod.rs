@@ -43,18 +43,23 @@ use super::calibration::Calibration;
 use super::ensemble::{Ensemble, Member, MemberPlan, member_seed};
 use super::fit::check_task;
 use super::model::Model;
-use super::settings::{InputScaling, ModelSettings};
+use super::settings::{InputScaling, ModelSettings, REFRESH_EVERY};
 use crate::base::random::of_row;
 use crate::base::tree;
 use crate::data::{Samples, Standardiser, Task};
 use crate::error::{Error, Result, RoundsError};
+use crate::inference::FeedbackSettings;
 use crate::learners::Rule;
+use crate::training::TrainingSettings;
 
 /// Numbers of drawn rows at most, and rows at least and at most.
 const DRAWN: (usize, usize, usize) = (1 << 21, 256, 8192);
 
 /// No table has as many inputs or targets.
 const MOST_COLUMNS: usize = 1 << 40;
+
+/// What settings conflict with that rounds do not obey.
+const NOT_IN_ROUNDS: &str = "learning in rounds";
 
 /// Chunks whose sums exist at the same time.
 const AT_ONCE: usize = 16;
@@ -73,7 +78,8 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Nothing known yet. Networks are as the settings have them: nothing is searched.
+    /// Nothing known yet. Networks are as the settings have them: nothing is searched. Other settings that rounds do not
+    /// obey are an error where they are not the default.
     pub fn begin(settings: &ModelSettings, rounds: &RoundSettings, task: Task) -> Result<Self> {
         Self::check_settings(settings, rounds, task)?;
         let plan = Plan {
@@ -92,14 +98,8 @@ impl Rounds {
         settings.validate()?;
         rounds.validate()?;
         check_task(task, settings)?;
-        let not_in_rounds = "learning in rounds";
-        if !matches!(settings.rule, Rule::Feedback(_)) {
-            return Err(Error::Conflict { first: "rule = relaxation", second: not_in_rounds });
-        }
-        if settings.calibration == Calibration::Conformal {
-            return Err(Error::Conflict { first: "calibration = conformal", second: not_in_rounds });
-        }
-        settings.network.wide_layers.or_dense(not_in_rounds).map(|_| ())
+        check_obeyed(settings, rounds)?;
+        settings.network.wide_layers.or_dense(NOT_IN_ROUNDS).map(|_| ())
     }
 
     /// The same for a table that is known to have so many rows: a part that is missing at its end is then missed in the
@@ -371,7 +371,7 @@ impl Rounds {
             Task::Classification { classes } => classes,
         };
         let mut whole = settings.clone();
-        whole.network.wide_layers = settings.network.wide_layers.or_dense("learning in rounds")?;
+        whole.network.wide_layers = settings.network.wide_layers.or_dense(NOT_IN_ROUNDS)?;
         super::memory::check(&whole, d, n_outputs)?;
         let mut ensemble = Ensemble {
             task: plan.task,
@@ -407,6 +407,48 @@ fn same_size(part: usize, what: &'static str, found: usize, expected: usize) -> 
         return Ok(());
     }
     Err(RoundsError::Columns { part, what, found, expected }.into())
+}
+
+/// An error if a setting is not obeyed by rounds and is not the default. The search is left out: nothing is searched, as
+/// with `search.enabled = false`.
+fn check_obeyed(settings: &ModelSettings, rounds: &RoundSettings) -> Result<()> {
+    let refused = |first, second| Err(Error::Conflict { first, second });
+    let Rule::Feedback(rule) = &settings.rule else {
+        return refused("rule = relaxation", NOT_IN_ROUNDS);
+    };
+    match settings.calibration {
+        Calibration::Conformal => return refused("calibration = conformal", NOT_IN_ROUNDS),
+        Calibration::Holdout if rounds.held_out == 0.0 => {
+            return refused("calibration = holdout", "rounds.held_out = 0");
+        }
+        _ => {}
+    }
+    let (training, usual) = (&settings.training, TrainingSettings::default());
+    // Whoever has one number for both, as Python has, gives the same one twice.
+    let epochs_are_rounds = training.epochs as u64 == rounds.rounds;
+    let batches_are_rounds = match training.batch_size {
+        Some(rows) => rows as u64 == rounds.batch_rows,
+        None => rounds.batch_rows >= MOST_ROWS,
+    };
+    let of_rule = FeedbackSettings::default();
+    let is_refreshed_as_usual = [of_rule.refresh_every, REFRESH_EVERY].contains(&rule.refresh_every);
+    let not_obeyed = [
+        ("time_limit", settings.time_limit.is_some()),
+        ("training.epochs", training.epochs != usual.epochs && !epochs_are_rounds),
+        ("training.batch_size", training.batch_size != usual.batch_size && !batches_are_rounds),
+        ("training.validation_fraction", training.validation_fraction > 0.0),
+        ("rule.gain", rule.gain != of_rule.gain),
+        ("rule.damping", rule.damping != of_rule.damping),
+        ("rule.trust", rule.trust != of_rule.trust),
+        ("rule.rate", rule.rate != of_rule.rate),
+        ("rule.schedule", rule.schedule != of_rule.schedule),
+        ("rule.refresh_every", !is_refreshed_as_usual),
+        ("rule.whiten_input", rule.whiten_input),
+    ];
+    match not_obeyed.into_iter().find(|(_, is_set)| *is_set) {
+        Some((name, _)) => refused(name, NOT_IN_ROUNDS),
+        None => Ok(()),
+    }
 }
 
 /// `work` with the chunks of the pass that is due.
