@@ -452,7 +452,7 @@ class BPCClassifier(ClassifierMixin, BPCEstimator):
         if self.class_weight is None:
             return weights
         of_class = compute_sample_weight(self.class_weight, y)
-        return np.ascontiguousarray(of_class if weights is None else weights * of_class, dtype=np.float64)
+        return of_class if weights is None else weights * of_class
 
     def _remember(self, notes: dict[str, Any]) -> None:
         kept: Any = notes.get("class_weight")

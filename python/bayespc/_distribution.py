@@ -69,7 +69,7 @@ class PredictiveDistribution:
         if values.ndim and values.shape != shape:
             expected = shape[:1] if self._flat else shape
             raise ValueError(f"y has shape {np.shape(y)}, expected {expected}")
-        return np.ascontiguousarray(np.broadcast_to(values, shape))
+        return np.broadcast_to(values, shape)
 
     @property
     def mean(self) -> Array:

@@ -113,7 +113,7 @@ def explained(
     """Return the explanation of these outputs of a fitted estimator; one of them has no axis of its own."""
     of = choice("of", of, QUANTITIES)
     samples = estimator._samples(X)
-    start = None if baseline is None else np.ascontiguousarray(estimator._samples(baseline), dtype=np.float64)
+    start = None if baseline is None else estimator._samples(baseline)
     parts = [_core.explain(estimator.model_, samples, of, output, start) for output in outputs]
     encoding = cast("_core.Encoding | None", estimator.encoding_)
     values = [part[1] if encoding is None else _by_column(part[1], encoding.owners) for part in parts]

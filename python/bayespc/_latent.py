@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from . import _core
 from ._progress import ProgressBar
 from ._settings import integer, number
-from ._validation import Array, ArrayLike, aligned, seed_of
+from ._validation import Array, ArrayLike, seed_of
 
 _NOTE = "python"
 """What Python knows of a model and the core does not: names of columns."""
@@ -155,7 +155,7 @@ class LatentEstimator(BaseEstimator):
         if not reset:
             check_is_fitted(self)
         rules: dict[str, Any] = {"dtype": np.float64, "order": "C", "ensure_all_finite": "allow-nan"}
-        return aligned(cast(Array, validate_data(self, X, reset=reset, **rules)))
+        return cast(Array, validate_data(self, X, reset=reset, **rules))
 
 
 class BPCImputer(OneToOneFeatureMixin, TransformerMixin, LatentEstimator):

@@ -378,7 +378,7 @@ class Network:
             Mean squared error of the forward pass before learning.
         """
         samples, targets = _matrix("X", X), _matrix("y", y)
-        weights = None if sample_weight is None else np.ascontiguousarray(sample_weight, dtype=np.float64)
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         total = float(len(samples)) if weights is None else float(weights.sum())
         n = total if n_total is None else float(n_total)
         loss = self._core.learn(samples, targets, self.n_steps + 1, total_steps, n, n_total is None, weights)
@@ -571,7 +571,7 @@ def _network_of_bytes(content: bytes) -> Network:
 
 
 def _matrix(name: str, values: ArrayLike) -> Array:
-    matrix = np.ascontiguousarray(values, dtype=np.float64)
+    matrix = np.asarray(values, dtype=np.float64)
     if matrix.ndim != 2:
         raise ValueError(f"{name} must have two dimensions; got {matrix.ndim}")
     return matrix

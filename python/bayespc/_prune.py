@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 from typing import Any, NamedTuple, cast
 
-import numpy as np
-
 from . import _core
 from ._explain import column_names
 from ._validation import ArrayLike, checked_classification, checked_regression
@@ -105,7 +103,7 @@ def _held_out(estimator: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLi
         rows, labels, weights = checked_classification(estimator, X, y, sample_weight, reset=False)
         return rows, estimator._encoded(labels), len(estimator.classes_), weights
     rows, target, weights = checked_regression(estimator, X, y, sample_weight, reset=False)
-    return rows, np.ascontiguousarray(target[:, None] if target.ndim == 1 else target), 0, weights
+    return rows, target[:, None] if target.ndim == 1 else target, 0, weights
 
 
 def _columns(estimator: Any) -> tuple[list[str], list[list[int]]]:

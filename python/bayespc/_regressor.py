@@ -493,4 +493,4 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
 
 
 def _two_dimensional(y: Array) -> Array:
-    return np.ascontiguousarray(y[:, None] if y.ndim == 1 else y)
+    return y[:, None] if y.ndim == 1 else y

@@ -319,10 +319,7 @@ def _pairs(columns: list[Column]) -> list[tuple[str, Any]]:
 
 def _crossing(cells: Cells) -> Any:
     """Return cells as the compiled encoder takes them."""
-    if isinstance(cells, Coded):
-        return cells.codes, cells.values
-    # Parts of a received message may lie where processors do not want numbers.
-    return np.require(cells, requirements=["C", "A"]) if isinstance(cells, np.ndarray) else cells
+    return (cells.codes, cells.values) if isinstance(cells, Coded) else cells
 
 
 def _warn(words: list[str]) -> None:

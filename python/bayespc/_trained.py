@@ -218,7 +218,7 @@ def _classifier(
     if len(top) != len(classes):
         raise ValueError(f"the network has {len(top)} outputs, and there are {len(classes)} classes")
     order = np.argsort(classes)
-    layers = [*below, np.ascontiguousarray(top[order])]
+    layers = [*below, top[order]]
     estimator = BPCClassifier(**_params(layers, {"likelihood": "categorical"} | common))
     X, target, weights, settings = estimator._ready(X, y, sample_weight)
     # There may be classes that y has no sample of.
@@ -269,7 +269,7 @@ def _tensor(name: str, value: Any) -> tuple[str, list[int], Array]:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(f"weights: tensor {name!r} is no array of numbers ({error})") from None
-    return name, list(array.shape), np.ascontiguousarray(array).reshape(-1)
+    return name, list(array.shape), array.reshape(-1)
 
 
 def _network(estimator: Any, X: Any) -> tuple[Any, list[Array]]:

@@ -43,19 +43,13 @@ def checked_samples(estimator: Any, X: ArrayLike) -> Samples:
             and len(array)
             and array.shape[1] == estimator.n_features_in_
             and array.flags.c_contiguous
-            and array.flags.aligned
             and _has_finite_sum(array)
         ):
             return array
     ready = inputs(estimator, X)
     if isinstance(ready, Inputs):
         return ready.matrix
-    return aligned(cast(Samples, validate_data(estimator, ready, reset=False, **_X_RULES)))
-
-
-def aligned(array: Any) -> Any:
-    """Return an array whose numbers lie where processors want them: those of a received message may not."""
-    return np.require(array, requirements=["A"])
+    return cast(Samples, validate_data(estimator, ready, reset=False, **_X_RULES))
 
 
 def checked_regression(
@@ -87,7 +81,7 @@ def _checked(
     inputs, targets = cast("tuple[Samples, Any]", checked)
     if reset:
         estimator._remember_columns(ready, y)
-    return aligned(inputs), aligned(targets), checked_weights(ready.sample_weight, inputs)
+    return inputs, targets, checked_weights(ready.sample_weight, inputs)
 
 
 def _has_finite_sum(array: npt.NDArray[Any]) -> bool:
@@ -117,7 +111,7 @@ def checked_classification(
 
 def checked_targets(y: ArrayLike) -> Array:
     """Return targets to score as a float64 array of one or two dimensions."""
-    return aligned(cast(Array, check_array(y, dtype=np.float64, ensure_2d=False, order="C")))
+    return cast(Array, check_array(y, dtype=np.float64, ensure_2d=False))
 
 
 def checked_weights(sample_weight: ArrayLike | None, X: Samples) -> Array | None:
@@ -125,7 +119,7 @@ def checked_weights(sample_weight: ArrayLike | None, X: Samples) -> Array | None
     if sample_weight is None:
         return None
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    weights = cast(Array, aligned(np.ascontiguousarray(weights)))
+    weights = cast(Array, weights)
     return None if bool(np.all(weights == 1.0)) else weights
 
 

@@ -138,6 +138,20 @@ def test_a_default_fit_has_the_bits_of_the_local_one(client, worth, monkeypatch)
     assert model.candidates_ == local.candidates_
 
 
+@pytest.mark.parametrize("n", [2_000, 20_000])
+def test_a_table_that_has_crossed_from_worker_to_worker_is_fitted_to_the_same_bits(client, n):
+    """What a process receives lies anywhere in its message: its numbers need not be aligned."""
+    X, y = numbers(n, 12)
+    w = np.random.default_rng(1).uniform(0.5, 2, n)
+    first, second = client.scheduler_info()["workers"]
+    parts = client.scatter([X, y, w], workers=[first])
+    ready = client.submit(lambda *part: whole._ready([part], BPCRegressor(**LINEAR)), *parts, workers=[first])
+    model = client.submit(whole._step, ready, [], None, workers=[second]).result()
+    if isinstance(model, whole.Failure):
+        raise model.error
+    assert same(model, BPCRegressor(**LINEAR).fit(X, y, w))
+
+
 def test_networks_are_shared_out_evenly():
     wanted = [(f"{i}", cost) for i, cost in enumerate([1, 9, 3, 3, 2])]
     assert whole.shared_out(wanted, 2) == [{"1"}, {"2", "3", "4", "0"}]

@@ -1,16 +1,23 @@
-//! NumPy arrays to matrices without a copy, matrices to NumPy arrays, and errors to exceptions.
+//! NumPy arrays to matrices, matrices to NumPy arrays, and errors to exceptions.
+//!
+//! An array that is aligned, in C order and of native byte order is read in place. `readable` copies any other one: it is
+//! the only place that converts, and every function of the module takes its arrays as [`Array1`], [`Array2`] or an enum
+//! of these.
 
 use std::fmt::Display;
 
 use bayespc::data::Inputs;
 use bayespc::{Error, Real};
 use faer::{Mat, MatRef};
+use numpy::ndarray::Dimension;
 use numpy::{
-    Element, IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
-    PyUntypedArrayMethods,
+    Element, IntoPyArray, Ix1, Ix2, PyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray,
+    PyUntypedArray, PyUntypedArrayMethods, dtype,
 };
+use pyo3::Borrowed;
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::IntoPyDict;
 
 /// An owned two-dimensional array.
 pub type Matrix = Py<PyArray2<f64>>;
@@ -21,21 +28,66 @@ pub type Vector = Py<PyArray1<f64>>;
 /// An owned three-dimensional array.
 pub type Stack = Py<PyArray3<f64>>;
 
-/// Inputs as rows of a C-order array, in either precision.
+/// An array that the library can read: aligned, in C order and of native byte order. Other arrays are copied.
+pub struct Array<'py, T: Element, D: Dimension>(PyReadonlyArray<'py, T, D>);
+
+/// A one-dimensional array to read.
+pub type Array1<'py, T> = Array<'py, T, Ix1>;
+
+/// A two-dimensional array to read.
+pub type Array2<'py, T> = Array<'py, T, Ix2>;
+
+impl<'py, T: Element, D: Dimension> FromPyObject<'_, 'py> for Array<'py, T, D> {
+    type Error = PyErr;
+
+    /// Numbers of another type are converted if NumPy counts them as of the same kind: integers to floats, not floats to
+    /// integers.
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        readable(&object, "same_kind")
+    }
+}
+
+/// An array of exactly this type, where the type of an array says what it means.
+pub fn exactly<'py, T: Element, D: Dimension>(object: &Bound<'py, PyAny>) -> PyResult<Array<'py, T, D>> {
+    readable(object, "equiv")
+}
+
+/// The array itself if the library can read it, else a copy in which types are cast by this rule of NumPy.
+fn readable<'py, T: Element, D: Dimension>(
+    object: &Bound<'py, PyAny>,
+    casting: &str,
+) -> PyResult<Array<'py, T, D>> {
+    let dimensions = object.cast::<PyUntypedArray>()?.ndim();
+    if let Some(expected) = D::NDIM
+        && dimensions != expected
+    {
+        return Err(PyTypeError::new_err(format!("array must have {expected} dimensions; got {dimensions}")));
+    }
+    let array = match object.cast::<PyArray<T, D>>() {
+        Ok(array) if array.is_c_contiguous() && array.is_aligned() => array.clone(),
+        _ => {
+            let options = [("order", "C"), ("casting", casting)].into_py_dict(object.py())?;
+            object.call_method("astype", (dtype::<T>(object.py()),), Some(&options))?.cast_into()?
+        }
+    };
+    Ok(Array(array.try_readonly()?))
+}
+
+/// Inputs as rows of an array: float32 stays float32, other numbers are float64.
 #[derive(FromPyObject)]
 pub enum InputArray<'py> {
-    /// float64.
-    F64(PyReadonlyArray2<'py, f64>),
     /// float32.
-    F32(PyReadonlyArray2<'py, f32>),
+    F32(#[pyo3(from_py_with = exactly)] Array2<'py, f32>),
+    /// float64.
+    F64(Array2<'py, f64>),
 }
 
 /// The same memory as the library sees it.
-pub fn inputs<'a>(array: &'a InputArray<'_>) -> PyResult<Inputs<'a>> {
-    Ok(match array {
-        InputArray::F64(array) => columns(array)?.into(),
-        InputArray::F32(array) => columns(array)?.into(),
-    })
+pub fn inputs<'a>(array: &'a InputArray<'_>) -> Inputs<'a> {
+    match array {
+        InputArray::F32(array) => columns(array).into(),
+        InputArray::F64(array) => columns(array).into(),
+    }
 }
 
 /// What is refused is a `ValueError`; its message names the culprit.
@@ -51,24 +103,24 @@ pub fn raised(error: Error) -> PyErr {
     }
 }
 
-/// Rows of a C-order `(n, d)` array as the columns of a `d × n` matrix: the same memory.
-pub fn columns<'a, T: Element + Real>(array: &'a PyReadonlyArray2<'_, T>) -> PyResult<MatRef<'a, T>> {
-    let (n, d) = (array.shape()[0], array.shape()[1]);
-    if !array.is_c_contiguous() {
-        return Err(PyTypeError::new_err("array must be C-contiguous"));
-    }
-    Ok(MatRef::from_column_major_slice(array.as_slice().map_err(refused)?, d, n))
+/// Rows of an `(n, d)` array as the columns of a `d × n` matrix: the same memory.
+pub fn columns<'a, T: Element + Real>(array: &'a Array2<'_, T>) -> MatRef<'a, T> {
+    let (n, d) = (array.0.shape()[0], array.0.shape()[1]);
+    MatRef::from_column_major_slice(slice(array), d, n)
 }
 
 /// A matrix as it is, `rows × columns`.
-pub fn matrix(array: &PyReadonlyArray2<'_, f64>) -> Mat<f64> {
-    let view = array.as_array();
-    Mat::from_fn(view.nrows(), view.ncols(), |i, j| view[(i, j)])
+pub fn matrix(array: &Array2<'_, f64>) -> Mat<f64> {
+    columns(array).transpose().to_owned()
 }
 
 /// The values of a one-dimensional array, in place.
-pub fn values<'a, T: Element>(array: &'a PyReadonlyArray1<'_, T>) -> PyResult<&'a [T]> {
-    array.as_slice().map_err(|_| PyTypeError::new_err("array must be contiguous"))
+pub fn values<'a, T: Element>(array: &'a Array1<'_, T>) -> &'a [T] {
+    slice(array)
+}
+
+fn slice<'a, T: Element, D: Dimension>(array: &'a Array<'_, T, D>) -> &'a [T] {
+    array.0.as_slice().expect("`readable` has made it contiguous and aligned")
 }
 
 /// Columns of a `d × n` matrix as the rows of an `(n, d)` array.

@@ -10,11 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use bayespc::model::rounds::{Rounds, ThinPart};
 use bayespc::model::{Model as Inner, ModelSettings, Networks, Step};
 use bayespc::{Result, Task};
-use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::arrays::{InputArray, inputs, raised, values};
+use crate::arrays::{Array1, InputArray, inputs, raised, values};
 use crate::model::{Model, TargetArray, labels, parse, samples, targets};
 use crate::pool::run;
 
@@ -30,15 +29,15 @@ pub fn fit_step(
     x: InputArray<'_>,
     y: TargetArray<'_>,
     classes: usize,
-    weights: Option<PyReadonlyArray1<'_, f64>>,
+    weights: Option<Array1<'_, f64>>,
     settings: &str,
     known: Networks,
     here: BTreeSet<String>,
 ) -> PyResult<Answer> {
     let settings: ModelSettings = parse("settings", settings)?;
     let labels = labels(&y)?;
-    let weights = weights.as_ref().map(values).transpose()?;
-    let samples = samples(inputs(&x)?, targets(&y, &labels, classes)?, weights)?;
+    let weights = weights.as_ref().map(values);
+    let samples = samples(inputs(&x), targets(&y, &labels, classes), weights)?;
     let step = run(py, || Inner::fit_step(&samples, &settings, &known, &here))?.map_err(raised)?;
     Ok(match step {
         Step::Model(inner) => (Some(Model { inner: *inner }), Vec::new(), BTreeMap::new()),
@@ -58,22 +57,22 @@ pub fn rounds_thin(
     model: &[u8],
     x: InputArray<'_>,
     y: TargetArray<'_>,
-    weights: Option<PyReadonlyArray1<'_, f64>>,
+    weights: Option<Array1<'_, f64>>,
     first_row: u64,
     ahead: u64,
 ) -> PyResult<Vec<Py<PyBytes>>> {
     let labels = labels(&y)?;
-    let weights = weights.as_ref().map(values).transpose()?;
+    let weights = weights.as_ref().map(values);
     let rounds = run(py, || Rounds::from_bytes(model))?.map_err(raised)?;
     let classes = match rounds.task() {
         Some(Task::Classification { classes }) => classes,
         _ => 0,
     };
-    let inputs = inputs(&x)?;
+    let inputs = inputs(&x);
     let n_rows = inputs.n_samples() as u64;
     let weightless = weights.is_some_and(|weights| weights.iter().all(|&weight| weight == 0.0));
     let samples =
-        if weightless { None } else { Some(samples(inputs, targets(&y, &labels, classes)?, weights)?) };
+        if weightless { None } else { Some(samples(inputs, targets(&y, &labels, classes), weights)?) };
     let parts = run(py, || -> Result<Vec<Vec<u8>>> {
         rounds.thin(samples.as_ref(), (first_row, n_rows), ahead)?.iter().map(ThinPart::to_bytes).collect()
     })?;

@@ -1,13 +1,13 @@
 //! Sufficient statistics and matrix-normal-Wishart posteriors, as Python sees them.
 
 use bayespc::distributions::{MatrixNormalWishart as InnerPosterior, SufficientStats as InnerStats};
-use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
-use crate::arrays::{Matrix, array, columns, matrix, raised, refused, values, vector};
+use crate::arrays::{Array1, Array2, Matrix, array, columns, matrix, raised, refused, values, vector};
 use crate::pool::run;
 
 /// Sums over samples of pre- and post-synaptic outer products.
@@ -24,12 +24,12 @@ impl SufficientStats {
     #[pyo3(signature = (pre, post, weights=None))]
     fn new(
         py: Python<'_>,
-        pre: PyReadonlyArray2<'_, f64>,
-        post: PyReadonlyArray2<'_, f64>,
-        weights: Option<PyReadonlyArray1<'_, f64>>,
+        pre: Array2<'_, f64>,
+        post: Array2<'_, f64>,
+        weights: Option<Array1<'_, f64>>,
     ) -> PyResult<Self> {
-        let (pre, post) = (columns(&pre)?, columns(&post)?);
-        let weights = weights.as_ref().map(values).transpose()?;
+        let (pre, post) = (columns(&pre), columns(&post));
+        let weights = weights.as_ref().map(values);
         let inner = run(py, || match weights {
             None => InnerStats::of(pre, post),
             Some(weights) => InnerStats::weighted(pre, post, weights),
@@ -117,9 +117,9 @@ impl MatrixNormalWishart {
     #[new]
     fn new(
         py: Python<'_>,
-        mean: PyReadonlyArray2<'_, f64>,
-        col_precision: PyReadonlyArray2<'_, f64>,
-        inv_scale: PyReadonlyArray2<'_, f64>,
+        mean: Array2<'_, f64>,
+        col_precision: Array2<'_, f64>,
+        inv_scale: Array2<'_, f64>,
         dof: f64,
     ) -> PyResult<Self> {
         let (mean, col_precision, inv_scale) = (matrix(&mean), matrix(&col_precision), matrix(&inv_scale));
@@ -168,8 +168,8 @@ impl MatrixNormalWishart {
     fn log_density(
         &self,
         py: Python<'_>,
-        weights: PyReadonlyArray2<'_, f64>,
-        precision: PyReadonlyArray2<'_, f64>,
+        weights: Array2<'_, f64>,
+        precision: Array2<'_, f64>,
     ) -> PyResult<f64> {
         let (weights, precision) = (matrix(&weights), matrix(&precision));
         run(py, || self.inner.log_density(weights.as_ref(), precision.as_ref()))?.map_err(raised)
@@ -189,8 +189,8 @@ impl MatrixNormalWishart {
     }
 
     /// φᵀVφ of presynaptic vectors in rows.
-    fn leverage(&self, py: Python<'_>, pre: PyReadonlyArray2<'_, f64>) -> PyResult<Py<PyArray1<f64>>> {
-        let pre = columns(&pre)?;
+    fn leverage(&self, py: Python<'_>, pre: Array2<'_, f64>) -> PyResult<Py<PyArray1<f64>>> {
+        let pre = columns(&pre);
         if pre.nrows() != self.inner.d_pre() {
             return Err(refused(format!("pre has {} columns, expected {}", pre.nrows(), self.inner.d_pre())));
         }

@@ -1,10 +1,10 @@
 //! Attributions of predictions, as Python sees them.
 
 use bayespc::model::Quantity;
-use numpy::{PyArray1, PyArray2, PyReadonlyArray2};
+use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
 
-use crate::arrays::{InputArray, columns, inputs, raised, rows, vector};
+use crate::arrays::{Array2, InputArray, columns, inputs, raised, rows, vector};
 use crate::model::{Model, parse};
 use crate::pool::run;
 
@@ -19,11 +19,11 @@ pub fn explain(
     x: InputArray<'_>,
     of: &str,
     target: usize,
-    baseline: Option<PyReadonlyArray2<'_, f64>>,
+    baseline: Option<Array2<'_, f64>>,
 ) -> PyResult<(Py<PyArray1<f64>>, Py<PyArray2<f64>>)> {
     let of: Quantity = parse("of", &format!("\"{of}\""))?;
-    let inputs = inputs(&x)?;
-    let baseline = baseline.as_ref().map(columns).transpose()?;
+    let inputs = inputs(&x);
+    let baseline = baseline.as_ref().map(columns);
     let explanation = run(py, || match baseline {
         Some(baseline) => model.inner.explain_from(inputs, of, target, baseline),
         None => model.inner.explain(inputs, of, target),

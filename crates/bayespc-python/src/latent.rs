@@ -1,11 +1,11 @@
 //! Latent models of tables, as Python sees them.
 
 use bayespc::model::{LatentModel as Inner, LatentSettings};
-use numpy::{PyArray1, PyArray2, PyArray3, PyReadonlyArray2};
+use numpy::{PyArray1, PyArray2, PyArray3};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::arrays::{Matrix, columns, raised, rows, stacked, vector};
+use crate::arrays::{Array2, Matrix, columns, raised, rows, stacked, vector};
 use crate::model::{json, parse};
 use crate::pool::run;
 use crate::progress::watched;
@@ -28,27 +28,22 @@ impl LatentModel {
     /// Fit to rows with NaN where a cell is missing.
     #[staticmethod]
     #[pyo3(signature = (x, settings, watch=None))]
-    fn fit(
-        py: Python<'_>,
-        x: PyReadonlyArray2<'_, f64>,
-        settings: &str,
-        watch: Option<Py<PyAny>>,
-    ) -> PyResult<Self> {
+    fn fit(py: Python<'_>, x: Array2<'_, f64>, settings: &str, watch: Option<Py<PyAny>>) -> PyResult<Self> {
         let settings: LatentSettings = parse("settings", settings)?;
-        let table = columns(&x)?;
+        let table = columns(&x);
         let inner = watched(py, watch.as_ref(), |observer| Inner::fit(table, &settings, observer))?;
         Ok(Self { inner: inner.map_err(raised)? })
     }
 
     /// log p of the cells of each row that are there, shape `(n,)`.
-    fn log_density(&self, py: Python<'_>, x: PyReadonlyArray2<'_, f64>) -> PyResult<Py<PyArray1<f64>>> {
-        let table = columns(&x)?;
+    fn log_density(&self, py: Python<'_>, x: Array2<'_, f64>) -> PyResult<Py<PyArray1<f64>>> {
+        let table = columns(&x);
         Ok(vector(py, run(py, || self.inner.log_density(table))?.map_err(raised)?))
     }
 
     /// The rows with missing cells filled in, and the deviation of each cell, both of shape `(n, d)`.
-    fn impute(&self, py: Python<'_>, x: PyReadonlyArray2<'_, f64>) -> PyResult<(Matrix, Matrix)> {
-        let table = columns(&x)?;
+    fn impute(&self, py: Python<'_>, x: Array2<'_, f64>) -> PyResult<(Matrix, Matrix)> {
+        let table = columns(&x);
         let completed = run(py, || self.inner.impute(table))?.map_err(raised)?;
         Ok((rows(py, completed.values.as_ref())?, rows(py, completed.std.as_ref())?))
     }
@@ -57,11 +52,11 @@ impl LatentModel {
     fn draw_missing(
         &self,
         py: Python<'_>,
-        x: PyReadonlyArray2<'_, f64>,
+        x: Array2<'_, f64>,
         draws: usize,
         seed: u64,
     ) -> PyResult<Py<PyArray3<f64>>> {
-        let table = columns(&x)?;
+        let table = columns(&x);
         let drawn = run(py, || self.inner.draw_missing(table, draws, seed))?.map_err(raised)?;
         stacked(py, &drawn, table.nrows(), table.ncols())
     }
@@ -73,15 +68,15 @@ impl LatentModel {
     }
 
     /// Mean latents of each row, `(n, k)`.
-    fn latents(&self, py: Python<'_>, x: PyReadonlyArray2<'_, f64>) -> PyResult<Py<PyArray2<f64>>> {
-        let table = columns(&x)?;
+    fn latents(&self, py: Python<'_>, x: Array2<'_, f64>) -> PyResult<Py<PyArray2<f64>>> {
+        let table = columns(&x);
         let latents = run(py, || self.inner.latents(table))?.map_err(raised)?;
         rows(py, latents.as_ref())
     }
 
     /// Probability that each row comes from each part, `(n, parts)`.
-    fn memberships(&self, py: Python<'_>, x: PyReadonlyArray2<'_, f64>) -> PyResult<Py<PyArray2<f64>>> {
-        let table = columns(&x)?;
+    fn memberships(&self, py: Python<'_>, x: Array2<'_, f64>) -> PyResult<Py<PyArray2<f64>>> {
+        let table = columns(&x);
         let shares = run(py, || self.inner.memberships(table))?.map_err(raised)?;
         rows(py, shares.as_ref())
     }

@@ -8,11 +8,13 @@ use bayespc::learners::Rule;
 use bayespc::model::{Model as Inner, ModelSettings};
 use bayespc::prediction::Method;
 use bayespc::{Result, Samples, Targets, Task};
-use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::arrays::{InputArray, columns, inputs, matrix, raised, refused, rows, values, vector};
+use crate::arrays::{
+    Array1, Array2, InputArray, columns, inputs, matrix, raised, refused, rows, values, vector,
+};
 use crate::network::Network;
 use crate::pool::run;
 use crate::predictive::Predictive;
@@ -21,17 +23,17 @@ use crate::progress::watched;
 /// Targets: real values in rows, or class numbers.
 #[derive(FromPyObject)]
 pub enum TargetArray<'py> {
-    /// float64, `(n, d)`.
-    Values(PyReadonlyArray2<'py, f64>),
-    /// int64, `(n,)`.
-    Labels(PyReadonlyArray1<'py, i64>),
+    /// Real numbers, `(n, d)`.
+    Values(Array2<'py, f64>),
+    /// Integers, `(n,)`.
+    Labels(Array1<'py, i64>),
 }
 
 /// Class numbers as the library counts them; empty for real values.
 pub fn labels(target: &TargetArray<'_>) -> PyResult<Vec<usize>> {
     match target {
         TargetArray::Values(_) => Ok(Vec::new()),
-        TargetArray::Labels(array) => values(array)?
+        TargetArray::Labels(array) => values(array)
             .iter()
             .map(|&label| usize::try_from(label).map_err(|_| refused(format!("class label {label} < 0"))))
             .collect(),
@@ -39,15 +41,11 @@ pub fn labels(target: &TargetArray<'_>) -> PyResult<Vec<usize>> {
 }
 
 /// The targets these are.
-pub fn targets<'a>(
-    target: &'a TargetArray<'_>,
-    labels: &'a [usize],
-    classes: usize,
-) -> PyResult<Targets<'a>> {
-    Ok(match target {
-        TargetArray::Values(array) => Targets::Values(columns(array)?),
+pub fn targets<'a>(target: &'a TargetArray<'_>, labels: &'a [usize], classes: usize) -> Targets<'a> {
+    match target {
+        TargetArray::Values(array) => Targets::Values(columns(array)),
         TargetArray::Labels(_) => Targets::Classes { labels, classes },
-    })
+    }
 }
 
 pub fn samples<'a>(
@@ -136,15 +134,15 @@ impl Model {
         x: InputArray<'_>,
         y: TargetArray<'_>,
         classes: usize,
-        weights: Option<PyReadonlyArray1<'_, f64>>,
+        weights: Option<Array1<'_, f64>>,
         settings: &str,
         watch: Option<Py<PyAny>>,
         previous: Option<&Self>,
     ) -> PyResult<Self> {
         let settings: ModelSettings = parse("settings", settings)?;
         let labels = labels(&y)?;
-        let weights = weights.as_ref().map(values).transpose()?;
-        let samples = samples(inputs(&x)?, targets(&y, &labels, classes)?, weights)?;
+        let weights = weights.as_ref().map(values);
+        let samples = samples(inputs(&x), targets(&y, &labels, classes), weights)?;
         let result = watched(py, watch.as_ref(), |observer| match previous {
             Some(model) => model.inner.refit_watched(&samples, &settings, observer),
             None => Inner::fit_watched(&samples, &settings, observer),
@@ -156,18 +154,18 @@ impl Model {
     #[staticmethod]
     fn from_weights(
         py: Python<'_>,
-        layers: Vec<PyReadonlyArray2<'_, f64>>,
+        layers: Vec<Array2<'_, f64>>,
         x: InputArray<'_>,
         y: TargetArray<'_>,
         classes: usize,
-        weights: Option<PyReadonlyArray1<'_, f64>>,
+        weights: Option<Array1<'_, f64>>,
         settings: &str,
     ) -> PyResult<Self> {
         let settings: ModelSettings = parse("settings", settings)?;
         let layers: Vec<_> = layers.iter().map(matrix).collect();
         let labels = labels(&y)?;
-        let weights = weights.as_ref().map(values).transpose()?;
-        let samples = samples(inputs(&x)?, targets(&y, &labels, classes)?, weights)?;
+        let weights = weights.as_ref().map(values);
+        let samples = samples(inputs(&x), targets(&y, &labels, classes), weights)?;
         let inner = run(py, || Inner::from_weights(&layers, &samples, &settings))?;
         Ok(Self { inner: inner.map_err(raised)? })
     }
@@ -183,7 +181,7 @@ impl Model {
     ) -> PyResult<Self> {
         let settings: ModelSettings = parse("settings", settings)?;
         let labels = labels(&y)?;
-        let samples = samples(inputs(&x)?, targets(&y, &labels, classes)?, None)?;
+        let samples = samples(inputs(&x), targets(&y, &labels, classes), None)?;
         let inner = run(py, || Inner::for_stream(&samples, &settings))?;
         Ok(Self { inner: inner.map_err(raised)? })
     }
@@ -196,11 +194,11 @@ impl Model {
         x: InputArray<'_>,
         y: TargetArray<'_>,
         classes: usize,
-        weights: Option<PyReadonlyArray1<'_, f64>>,
+        weights: Option<Array1<'_, f64>>,
     ) -> PyResult<Self> {
         let labels = labels(&y)?;
-        let weights = weights.as_ref().map(values).transpose()?;
-        let samples = samples(inputs(&x)?, targets(&y, &labels, classes)?, weights)?;
+        let weights = weights.as_ref().map(values);
+        let samples = samples(inputs(&x), targets(&y, &labels, classes), weights)?;
         let inner = run(py, || -> Result<Inner> {
             let mut inner = self.inner.clone();
             inner.partial_fit(&samples)?;
@@ -220,7 +218,7 @@ impl Model {
         seed: Option<u64>,
     ) -> PyResult<Predictive> {
         let method = self.method(method, draws, seed)?;
-        let inputs = inputs(&x)?;
+        let inputs = inputs(&x);
         let inner = run(py, || self.inner.predict_by(inputs, method))?;
         Ok(Predictive { inner: inner.map_err(raised)? })
     }
@@ -236,7 +234,7 @@ impl Model {
         seed: Option<u64>,
     ) -> PyResult<Vec<f64>> {
         let method = self.method(method, draws, seed)?;
-        let inputs = inputs(&x)?;
+        let inputs = inputs(&x);
         let unlike = run(py, || {
             let predictive = self.inner.predict_by(inputs, method)?;
             Ok(self.inner.unlike(inputs, &predictive))
@@ -255,7 +253,7 @@ impl Model {
         seed: Option<u64>,
     ) -> PyResult<Py<PyArray2<f64>>> {
         let method = self.method(method, draws, seed)?;
-        let inputs = inputs(&x)?;
+        let inputs = inputs(&x);
         let probabilities = run(py, || self.inner.predict_probabilities_by(inputs, method))?;
         rows(py, probabilities.map_err(raised)?.as_ref())
     }
@@ -268,11 +266,11 @@ impl Model {
         x: InputArray<'_>,
         y: TargetArray<'_>,
         classes: usize,
-        weights: Option<PyReadonlyArray1<'_, f64>>,
+        weights: Option<Array1<'_, f64>>,
     ) -> PyResult<Vec<Vec<(f64, f64)>>> {
         let labels = labels(&y)?;
-        let weights = weights.as_ref().map(values).transpose()?;
-        let samples = samples(inputs(&x)?, targets(&y, &labels, classes)?, weights)?;
+        let weights = weights.as_ref().map(values);
+        let samples = samples(inputs(&x), targets(&y, &labels, classes), weights)?;
         let members = run(py, || self.inner.free_energy(&samples))?.map_err(raised)?;
         let layers = |member: &Vec<bayespc::learning::FreeEnergy>| {
             member.iter().map(|f| (f.complexity, f.expected_log_likelihood)).collect()

@@ -14,12 +14,13 @@ use bayespc::network::{Activities, Network as Inner, NetworkSettings};
 use bayespc::prediction::{Method, predict};
 use bayespc::{Error, Result, Task, training};
 use faer::Mat;
-use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
-use crate::arrays::{Matrix, Stack, Vector, array, columns, raised, refused, rows, stacked, values, vector};
+use crate::arrays::{
+    Array1, Array2, Matrix, Stack, Vector, array, columns, raised, refused, rows, stacked, values, vector,
+};
 use crate::distributions::MatrixNormalWishart;
 use crate::model::{Model, json, parse};
 use crate::pool::run;
@@ -156,8 +157,8 @@ impl Network {
     }
 
     /// z_1 … z_L of the forward pass.
-    fn forward(&self, py: Python<'_>, x: PyReadonlyArray2<'_, f64>) -> PyResult<Vec<Matrix>> {
-        let input = columns(&x)?;
+    fn forward(&self, py: Python<'_>, x: Array2<'_, f64>) -> PyResult<Vec<Matrix>> {
+        let input = columns(&x);
         let network = self.network();
         check("input", "features", input.nrows(), network.d_input())?;
         let post = run(py, || {
@@ -174,11 +175,11 @@ impl Network {
     fn relax(
         &self,
         py: Python<'_>,
-        x: PyReadonlyArray2<'_, f64>,
-        y: PyReadonlyArray2<'_, f64>,
+        x: Array2<'_, f64>,
+        y: Array2<'_, f64>,
         settings: Option<&str>,
     ) -> PyResult<(Vec<Matrix>, Vector, Vector, &'static str)> {
-        let (input, target) = (columns(&x)?, columns(&y)?);
+        let (input, target) = (columns(&x), columns(&y));
         let settings = settings.map_or_else(|| Ok(self.relaxation()), |text| parse("settings", text))?;
         let network = self.network();
         self.check_data(&Dataset::with_missing(input, target).map_err(refused)?)?;
@@ -206,10 +207,10 @@ impl Network {
     fn infer_by_feedback(
         &self,
         py: Python<'_>,
-        x: PyReadonlyArray2<'_, f64>,
-        y: PyReadonlyArray2<'_, f64>,
+        x: Array2<'_, f64>,
+        y: Array2<'_, f64>,
     ) -> PyResult<Vec<Matrix>> {
-        let data = Dataset::new(columns(&x)?, columns(&y)?).map_err(refused)?;
+        let data = Dataset::new(columns(&x), columns(&y)).map_err(refused)?;
         let network = self.network();
         self.check_data(&data)?;
         let post = run(py, || -> Result<Vec<Mat<f64>>> {
@@ -237,20 +238,20 @@ impl Network {
     fn learn(
         &mut self,
         py: Python<'_>,
-        x: PyReadonlyArray2<'_, f64>,
-        y: PyReadonlyArray2<'_, f64>,
+        x: Array2<'_, f64>,
+        y: Array2<'_, f64>,
         step: u64,
         total: Option<u64>,
         n_total: f64,
         full_batch: bool,
-        weights: Option<PyReadonlyArray1<'_, f64>>,
+        weights: Option<Array1<'_, f64>>,
     ) -> PyResult<f64> {
-        let (input, target) = (columns(&x)?, columns(&y)?);
+        let (input, target) = (columns(&x), columns(&y));
         let missing = input.col_iter().chain(target.col_iter()).any(|c| c.iter().any(|v| v.is_nan()));
         let data = if missing { Dataset::with_missing(input, target) } else { Dataset::new(input, target) };
         let mut data = data.map_err(refused)?;
         if let Some(weights) = &weights {
-            data = data.with_weights(values(weights)?).map_err(refused)?;
+            data = data.with_weights(values(weights)).map_err(refused)?;
         }
         let place = Step { index: step, total, n_total, full_batch };
         let learner = &mut self.learner;
@@ -259,34 +260,24 @@ impl Network {
     }
 
     /// Settle every posterior on the data trained on.
-    fn finish(
-        &mut self,
-        py: Python<'_>,
-        x: PyReadonlyArray2<'_, f64>,
-        y: PyReadonlyArray2<'_, f64>,
-    ) -> PyResult<()> {
-        let data = Dataset::new(columns(&x)?, columns(&y)?).map_err(refused)?;
+    fn finish(&mut self, py: Python<'_>, x: Array2<'_, f64>, y: Array2<'_, f64>) -> PyResult<()> {
+        let data = Dataset::new(columns(&x), columns(&y)).map_err(refused)?;
         self.check_data(&data)?;
         let learner = &mut self.learner;
         run(py, || learner.finish(&data))?.map_err(raised)
     }
 
     /// Predict by a method given as JSON.
-    fn predict(&self, py: Python<'_>, x: PyReadonlyArray2<'_, f64>, method: &str) -> PyResult<Predictive> {
-        let input = columns(&x)?;
+    fn predict(&self, py: Python<'_>, x: Array2<'_, f64>, method: &str) -> PyResult<Predictive> {
+        let input = columns(&x);
         let method: Method = parse("method", method)?;
         let inner = run(py, || predict(self.network(), input, method))?.map_err(raised)?;
         Ok(Predictive { inner })
     }
 
     /// Complexity and expected log-likelihood of every layer, shape `(layers, 2)`.
-    fn free_energy(
-        &self,
-        py: Python<'_>,
-        x: PyReadonlyArray2<'_, f64>,
-        y: PyReadonlyArray2<'_, f64>,
-    ) -> PyResult<Matrix> {
-        let data = Dataset::new(columns(&x)?, columns(&y)?).map_err(refused)?;
+    fn free_energy(&self, py: Python<'_>, x: Array2<'_, f64>, y: Array2<'_, f64>) -> PyResult<Matrix> {
+        let data = Dataset::new(columns(&x), columns(&y)).map_err(refused)?;
         self.check_data(&data)?;
         let layers = run(py, || bayespc::learning::free_energy(self.network(), &data))?.map_err(raised)?;
         let table = Mat::from_fn(2, layers.len(), |part, layer| match part {
@@ -309,11 +300,11 @@ impl Network {
     fn impute(
         &self,
         py: Python<'_>,
-        x: PyReadonlyArray2<'_, f64>,
-        y: PyReadonlyArray2<'_, f64>,
+        x: Array2<'_, f64>,
+        y: Array2<'_, f64>,
         weight_uncertainty: f64,
     ) -> PyResult<(Matrix, Matrix, Matrix, Matrix)> {
-        let (input, target) = (columns(&x)?, columns(&y)?);
+        let (input, target) = (columns(&x), columns(&y));
         check("target", "columns", target.nrows(), self.network().n_targets())?;
         let imputed = run(py, || impute(self.network(), input, target, weight_uncertainty))?;
         let imputed = imputed.map_err(raised)?;
@@ -330,12 +321,12 @@ impl Network {
     fn draw_missing(
         &self,
         py: Python<'_>,
-        x: PyReadonlyArray2<'_, f64>,
-        y: PyReadonlyArray2<'_, f64>,
+        x: Array2<'_, f64>,
+        y: Array2<'_, f64>,
         draws: usize,
         settings: &str,
     ) -> PyResult<(Stack, Stack, f64)> {
-        let (input, target) = (columns(&x)?, columns(&y)?);
+        let (input, target) = (columns(&x), columns(&y));
         let settings: LangevinSettings = parse("settings", settings)?;
         let drawn = run(py, || draw_missing(self.network(), input, target, draws, &settings))?;
         let drawn = drawn.map_err(raised)?;

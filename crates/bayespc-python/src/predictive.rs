@@ -2,12 +2,12 @@
 
 use bayespc::prediction::{CLASS_DRAWS, Predictive as Inner};
 use faer::Mat;
-use numpy::{PyArray1, PyArray2, PyArray3, PyReadonlyArray2};
+use numpy::{PyArray1, PyArray2, PyArray3};
 use pyo3::prelude::*;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
-use crate::arrays::{columns, raised, refused, rows, stacked, vector};
+use crate::arrays::{Array2, columns, raised, refused, rows, stacked, vector};
 use crate::pool::{alone, run};
 
 /// A mixture of elliptical distributions for each of n samples over d targets.
@@ -87,14 +87,14 @@ impl Predictive {
     }
 
     /// Log density of each sample, jointly over its targets.
-    fn log_density(&self, py: Python<'_>, targets: PyReadonlyArray2<'_, f64>) -> PyResult<Py<PyArray1<f64>>> {
-        let targets = columns(&targets)?;
+    fn log_density(&self, py: Python<'_>, targets: Array2<'_, f64>) -> PyResult<Py<PyArray1<f64>>> {
+        let targets = columns(&targets);
         Ok(vector(py, run(py, || self.inner.log_density(targets))?.map_err(raised)?))
     }
 
     /// P(target ≤ y) of each target and sample.
-    fn cdf(&self, py: Python<'_>, targets: PyReadonlyArray2<'_, f64>) -> PyResult<Py<PyArray2<f64>>> {
-        let targets = columns(&targets)?;
+    fn cdf(&self, py: Python<'_>, targets: Array2<'_, f64>) -> PyResult<Py<PyArray2<f64>>> {
+        let targets = columns(&targets);
         let (d, n) = (self.inner.n_targets(), self.inner.n_samples());
         if (targets.nrows(), targets.ncols()) != (d, n) {
             return Err(refused(format!(
@@ -108,8 +108,8 @@ impl Predictive {
     }
 
     /// Continuous ranked probability score of each target and sample.
-    fn crps(&self, py: Python<'_>, targets: PyReadonlyArray2<'_, f64>) -> PyResult<Py<PyArray2<f64>>> {
-        let targets = columns(&targets)?;
+    fn crps(&self, py: Python<'_>, targets: Array2<'_, f64>) -> PyResult<Py<PyArray2<f64>>> {
+        let targets = columns(&targets);
         rows(py, run(py, || self.inner.crps(targets))?.map_err(raised)?.as_ref())
     }
 

@@ -1,9 +1,9 @@
 //! Relevance of columns and models without some of them, as Python sees them.
 
-use numpy::{PyArray1, PyReadonlyArray1};
+use numpy::PyArray1;
 use pyo3::prelude::*;
 
-use crate::arrays::{InputArray, inputs, raised, values, vector};
+use crate::arrays::{Array1, InputArray, inputs, raised, values, vector};
 use crate::model::{Model, TargetArray, labels, samples, targets};
 use crate::pool::run;
 
@@ -29,11 +29,11 @@ pub fn prune(
     classes: usize,
     columns: Vec<Vec<usize>>,
     tolerance: f64,
-    weights: Option<PyReadonlyArray1<'_, f64>>,
+    weights: Option<Array1<'_, f64>>,
 ) -> PyResult<(Model, f64, Vec<Step>, usize)> {
     let labels = labels(&y)?;
-    let weights = weights.as_ref().map(values).transpose()?;
-    let samples = samples(inputs(&x)?, targets(&y, &labels, classes)?, weights)?;
+    let weights = weights.as_ref().map(values);
+    let samples = samples(inputs(&x), targets(&y, &labels, classes), weights)?;
     let pruning = run(py, || model.inner.prune(&samples, &columns, tolerance))?.map_err(raised)?;
     let path = pruning.path.iter().map(|step| (step.column, step.cost, step.log_density)).collect();
     Ok((Model { inner: pruning.model }, pruning.log_density, path, pruning.silenced))

@@ -10,12 +10,11 @@
 use bayespc::model::ModelSettings;
 use bayespc::model::rounds::{PartStatistics, RoundSettings, Rounds};
 use bayespc::{Result, Samples, Task};
-use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
-use crate::arrays::{InputArray, inputs, raised, refused, values};
+use crate::arrays::{Array1, InputArray, inputs, raised, refused, values};
 use crate::model::{TargetArray, json, labels, parse, targets};
 use crate::pool::run;
 
@@ -58,17 +57,17 @@ pub fn rounds_statistics<'py>(
     model: &[u8],
     x: InputArray<'_>,
     y: TargetArray<'_>,
-    weights: Option<PyReadonlyArray1<'_, f64>>,
+    weights: Option<Array1<'_, f64>>,
     first_row: u64,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let (x, labels) = (inputs(&x)?, labels(&y)?);
-    let weights = weights.as_ref().map(values).transpose()?;
+    let (x, labels) = (inputs(&x), labels(&y)?);
+    let weights = weights.as_ref().map(values);
     let rounds = run(py, || Rounds::from_bytes(model))?.map_err(raised)?;
     let classes = match rounds.task() {
         Some(Task::Classification { classes }) => classes,
         _ => 0,
     };
-    let y = targets(&y, &labels, classes)?;
+    let y = targets(&y, &labels, classes);
     if x.n_samples() == 0 {
         return bytes(py, || rounds.statistics(None, first_row)?.to_bytes());
     }

@@ -8,30 +8,30 @@ use bayespc_data::{
     Column, ColumnSummary, Encoding as Inner, EncodingOptions, Error, Kind, Kinds, Table as InnerTable,
     TargetColumns, Values, Wish, Wishes, columns_table as to_text,
 };
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::arrays::{refused, rows, values};
+use crate::arrays::{Array1, exactly, refused, rows, values};
 use crate::model::{json, parse};
 use crate::pool::run;
 
 /// What the table is called in messages.
 const NAME: &str = "X";
 
-/// Cells of a column.
+/// Cells of a column. The type of an array is the kind of the column.
 #[derive(FromPyObject)]
 pub enum CellArray<'py> {
     /// Numbers.
-    Number(PyReadonlyArray1<'py, f64>),
+    Number(#[pyo3(from_py_with = exactly)] Array1<'py, f64>),
     /// Booleans.
-    Bool(PyReadonlyArray1<'py, i8>),
+    Bool(#[pyo3(from_py_with = exactly)] Array1<'py, i8>),
     /// Microseconds since 1970.
-    Time(PyReadonlyArray1<'py, i64>),
+    Time(#[pyo3(from_py_with = exactly)] Array1<'py, i64>),
     /// A type that cannot be used.
     Unsupported(Bound<'py, PyString>),
     /// Texts by a dictionary.
-    Coded(PyReadonlyArray1<'py, i32>, Vec<Option<String>>),
+    Coded(#[pyo3(from_py_with = exactly)] Array1<'py, i32>, Vec<Option<String>>),
     /// Texts.
     Text(Vec<Option<String>>),
 }
@@ -43,18 +43,18 @@ fn told(error: &Error) -> PyErr {
 
 fn column(name: String, cells: &CellArray<'_>, wish: Option<Wish>) -> PyResult<Column> {
     Ok(match cells {
-        CellArray::Number(array) => Column::numbers(name, values(array)?.to_vec()),
+        CellArray::Number(array) => Column::numbers(name, values(array).to_vec()),
         CellArray::Bool(array) => {
             let bit = |&bit: &i8| (bit >= 0).then_some(bit == 1);
-            Column::booleans(name, values(array)?.iter().map(bit).collect())
+            Column::booleans(name, values(array).iter().map(bit).collect())
         }
-        CellArray::Time(array) => Column::times(name, values(array)?.to_vec()),
+        CellArray::Time(array) => Column::times(name, values(array).to_vec()),
         CellArray::Unsupported(kind) => {
             Column { name, kind: Kind::Text, values: Values::Unsupported(kind.to_string()), suspect: None }
         }
         CellArray::Coded(codes, texts) => {
             let text = |&code: &i32| usize::try_from(code).ok().and_then(|code| texts.get(code)?.as_deref());
-            of_texts(name, values(codes)?.iter().map(text), wish)?
+            of_texts(name, values(codes).iter().map(text), wish)?
         }
         CellArray::Text(texts) => of_texts(name, texts.iter().map(Option::as_deref), wish)?,
     })
@@ -94,13 +94,13 @@ impl Table {
     }
 
     /// The table of these rows.
-    fn select(&self, rows: PyReadonlyArray1<'_, i64>) -> PyResult<Self> {
+    fn select(&self, rows: Array1<'_, i64>) -> PyResult<Self> {
         let n = self.inner.n_rows();
         let row = |&row: &i64| {
             let row = usize::try_from(row).ok().filter(|row| *row < n);
             row.ok_or_else(|| refused("there is no such row"))
         };
-        let rows = values(&rows)?.iter().map(row).collect::<PyResult<Vec<_>>>()?;
+        let rows = values(&rows).iter().map(row).collect::<PyResult<Vec<_>>>()?;
         Ok(Self { inner: self.inner.select_rows(&rows) })
     }
 }

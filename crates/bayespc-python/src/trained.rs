@@ -2,10 +2,9 @@
 
 use bayespc::model::trained::{NamedTensor, layers, read_safetensors};
 use faer::Mat;
-use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
-use crate::arrays::{Matrix, array, raised, values};
+use crate::arrays::{Array1, Matrix, array, raised, values};
 
 fn arrays(py: Python<'_>, layers: &[Mat<f64>]) -> PyResult<Vec<Matrix>> {
     layers.iter().map(|layer| array(py, layer.as_ref())).collect()
@@ -21,11 +20,13 @@ pub fn layers_of_file(py: Python<'_>, bytes: &[u8]) -> PyResult<Vec<Matrix>> {
 #[pyfunction]
 pub fn layers_of_tensors(
     py: Python<'_>,
-    tensors: Vec<(String, Vec<usize>, PyReadonlyArray1<'_, f64>)>,
+    tensors: Vec<(String, Vec<usize>, Array1<'_, f64>)>,
 ) -> PyResult<Vec<Matrix>> {
-    let named = |(name, shape, numbers): (String, Vec<usize>, PyReadonlyArray1<'_, f64>)| {
-        Ok(NamedTensor { name, shape, values: values(&numbers)?.to_vec() })
+    let named = |(name, shape, numbers): (String, Vec<usize>, Array1<'_, f64>)| NamedTensor {
+        name,
+        shape,
+        values: values(&numbers).to_vec(),
     };
-    let tensors = tensors.into_iter().map(named).collect::<PyResult<_>>()?;
+    let tensors = tensors.into_iter().map(named).collect();
     arrays(py, &layers(tensors).map_err(raised)?)
 }
