@@ -17,6 +17,8 @@
 //!
 //! Quantiles that coincide are merged: integers get a bin per value if there are few. A column that has no two bins has no
 //! code. Quantiles are values of the column, without interpolation, and count weights: a sample of weight 2 is two samples.
+//! e_0 and e_B have at least half a sample's weight at or beyond them. A bin of less weight would have so small a variance
+//! that its standardised code is huge, and a network would fit samples that hardly count.
 
 use serde::{Deserialize, Serialize};
 
@@ -195,19 +197,30 @@ fn code(edges: &[f64], b: usize, x: f64, [first, last]: [f64; 2]) -> f64 {
     below + along.clamp(0.0, 1.0) + above
 }
 
-/// The smallest value, the largest, and those below which a share 1/B, 2/B … of the weight lies; each value once.
+/// The values at which a share 1/B, 2/B … of the weight is reached, between the first and the last value beyond which less
+/// than half a sample lies; each value once.
 fn quantiles(sorted: &[(f64, f64)], bins: usize) -> Vec<f64> {
     let total: f64 = sorted.iter().map(|(_, weight)| weight).sum();
-    let mut edges: Vec<f64> = sorted.first().map(|&(x, _)| x).into_iter().collect();
+    // Weights that sum to one, or to any other number below n, are shares: their mean is a sample.
+    let half = 0.5 * (total / sorted.len() as f64).min(1.0);
+    let reached = |share: &mut f64, weight: f64| {
+        *share += weight;
+        *share >= half
+    };
+    let (mut from_below, mut from_above) = (0.0, 0.0);
+    let lowest = sorted.iter().find(|&&(_, weight)| reached(&mut from_below, weight));
+    let highest = sorted.iter().rev().find(|&&(_, weight)| reached(&mut from_above, weight));
+    let (Some(&(lowest, _)), Some(&(highest, _))) = (lowest, highest) else { return Vec::new() };
+    let mut edges = vec![lowest];
     let (mut below, mut b) = (0.0, 1);
     for &(x, weight) in sorted {
         below += weight;
         while b < bins && below >= total * b as f64 / bins as f64 {
-            edges.push(x);
+            edges.push(x.max(lowest).min(highest));
             b += 1;
         }
     }
-    edges.extend(sorted.last().map(|&(x, _)| x));
+    edges.push(highest);
     edges.dedup();
     edges
 }
@@ -348,6 +361,30 @@ mod tests {
         assert_eq!(one.edges(), other.edges());
         for (a, b) in one.scaling.offset.iter().zip(&other.scaling.offset) {
             assert_relative_eq!(*a, *b, epsilon = 1e-14);
+        }
+    }
+
+    #[test]
+    fn samples_that_hardly_count_make_no_bins_and_have_no_huge_codes() {
+        let x = Mat::from_fn(1, 60, |_, j| j as f64);
+        let weights: Vec<f64> = (0..60).map(|j| if (20..40).contains(&j) { 1000.0 } else { 1e-4 }).collect();
+        let codes = Codes::fit((&x).into(), Some(&weights), 10);
+        let edges = &codes.edges()[0];
+        assert_eq!((edges[0], edges[edges.len() - 1]), (20.0, 39.0));
+        // A code between 0 and 1 that differs in a share p of the weight is (1 − p)/√(p (1 − p)) at most: here p is 1/20.
+        // Outside it goes on as its column, whose deviation is √((20² − 1)/12): up to 20 further.
+        let most = 19f64.sqrt() + 20.0 / (399.0f64 / 12.0).sqrt();
+        for j in 0..60 {
+            assert!(encoded(&codes, f64::from(j))[1..].iter().all(|code| code.abs() <= most), "{j}");
+        }
+    }
+
+    #[test]
+    fn weights_that_are_all_the_same_change_no_bin() {
+        let x = Mat::from_fn(1, 60, |_, j| (j as f64).powi(2));
+        for weight in [1e-9, 1.0 / 60.0, 0.1, 3.0] {
+            let same = Codes::fit((&x).into(), Some(&[weight; 60]), 7);
+            assert_eq!(same.edges(), Codes::fit((&x).into(), None, 7).edges(), "{weight}");
         }
     }
 
