@@ -8,7 +8,7 @@ endif
 OUT ?= out
 GOLDEN ?= ../bayespc-golden.json
 
-.PHONY: demo test check lint rust python page wheel docs golden-record golden-compare soak fuzz figures size peers peers-tables peers-env clean
+.PHONY: demo test test-slow check lint rust python page wheel docs golden-record golden-compare soak fuzz figures size peers peers-tables peers-env clean
 
 demo: ## fit the built-in wine table, print metrics, write a model file and a report
 	@mkdir -p $(OUT)
@@ -26,6 +26,10 @@ test: ## everything CI runs
 	@(sh scripts/python-env.sh --tools; sh scripts/browser_tests/run.sh --install) >/dev/null 2>&1 & \
 	$(MAKE) --no-print-directory lint rust; status=$$?; wait; exit $$status
 	@$(MAKE) --no-print-directory python page
+
+test-slow: ## Python tests that take minutes: all of scikit-learn's checks on the default estimators
+	sh scripts/python-env.sh --dev
+	.venv/bin/python -m pytest -q -m slow python/tests
 
 check: test
 

@@ -13,16 +13,44 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
-from sklearn.utils.estimator_checks import check_class_weight_classifiers, parametrize_with_checks
+from sklearn.utils.estimator_checks import (
+    check_class_weight_classifiers,
+    estimator_checks_generator,
+    parametrize_with_checks,
+)
 
 from bayespc import BPCClassifier, BPCRegressor
 
+EVERY_TIME = {
+    "check_class_weight_classifiers",
+    "check_dict_unchanged",
+    "check_estimators_pickle",
+    "check_f_contiguous_array_estimator",
+    "check_methods_subset_invariance",
+    "check_readonly_memmap_input",
+    "check_sample_weight_equivalence_on_dense_data",
+}
+"""Checks of the default estimators that `make test` runs; `make test-slow` runs the others."""
 
-# The defaults with fewer epochs: a hundred would take half an hour and check nothing else.
+
+def checks_of_defaults():
+    for estimator in (BPCRegressor(), BPCClassifier()):
+        for own, check in estimator_checks_generator(estimator):
+            name = check.func.__name__
+            marks = [] if name in EVERY_TIME else [pytest.mark.slow]
+            yield pytest.param(own, check, marks=marks, id=f"{type(own).__name__}-{name}")
+
+
+@pytest.mark.parametrize(("estimator", "check"), list(checks_of_defaults()))
+def test_scikit_learn_accepts_the_default(estimator, check):
+    check(estimator)
+
+
+# With fewer epochs the checks take seconds.
 @parametrize_with_checks([BPCRegressor(max_iter=5), BPCClassifier(max_iter=5)])
 def test_scikit_learn_has_nothing_to_object_to(estimator, check):
     if "check_class_weight_classifiers" in str(check):
-        pytest.skip("it asks for a thousand epochs: see below")
+        pytest.skip("it sets max_iter to 1000, as above")
     check(estimator)
 
 
