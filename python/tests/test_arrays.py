@@ -116,7 +116,6 @@ ENTRIES: dict[str, Entry] = {
         lambda x, y, w: _core.prune(model(), x, y, 0, [[0], [1], [2]], 0.1, w),
         (X, Y, WEIGHTS),
     ),
-    "prune_units": (lambda x, y, w: _core.prune_units(model(), x, y, 0, 0.1, w), (X, Y, WEIGHTS)),
     "fit_step": (lambda x, y, w: _core.fit_step(x, y, 0, w, FAST, {}, set()), (X, Y, WEIGHTS)),
     "rounds_statistics": (
         lambda x, y, w: _core.rounds_statistics(begun(), x, y, w, 0),

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use bayespc::{Mat, Model, ModelSettings, Samples};
 use bayespc_cli::progress::bar;
-use bayespc_serve::{Event, ModelFile, Options};
+use bayespc_serve::{Event, ModelFile, Options, Shutdown};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde_json::json;
@@ -123,7 +123,9 @@ impl Server {
         let stop = Arc::new(AtomicBool::new(false));
         let asked = stop.clone();
         let thread = std::thread::spawn(move || {
-            bayespc_serve::serve(&[file], options, || asked.load(Ordering::Relaxed))
+            bayespc_serve::serve(&[file], options, || {
+                if asked.load(Ordering::Relaxed) { Shutdown::Now } else { Shutdown::No }
+            })
         });
         let address = hear.recv_timeout(Duration::from_secs(30)).context("the server does not start")?;
         Ok(Self { address, stop, thread })

@@ -239,15 +239,14 @@ fn inspect_shows_noise_that_grows_with_the_target_at_a_target() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 11) as f64 / (1_u64 << 53) as f64
     };
-    let rows: String = (0..300)
-        .map(|_| {
-            let x = 2.0 * uniform() - 1.0;
-            // The sum of twelve has variance 1.
-            let normal = (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
-            format!("{x},{}\n", 1000.0 * (2.0 * x + 0.2 * normal).exp())
-        })
-        .collect();
-    sandbox.write("t.csv", format!("x,y\n{rows}"));
+    let mut rows = "x,y\n".to_owned();
+    for _ in 0..300 {
+        let x = 2.0 * uniform() - 1.0;
+        // The sum of twelve has variance 1.
+        let normal = (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
+        rows += &format!("{x},{}\n", 1000.0 * (2.0 * x + 0.2 * normal).exp());
+    }
+    sandbox.write("t.csv", rows);
     let short = "--set training.epochs=10 --set search.widths=[] --set search.noise=false --threads 1";
     sandbox.ok(&format!("fit t.csv --target y --out m.safetensors {short}"));
     let json: Value = serde_json::from_str(&sandbox.ok("inspect m.safetensors --json")).unwrap();

@@ -67,9 +67,12 @@ impl Running {
 
     /// The next line on standard error.
     pub fn stderr_line(&mut self) -> String {
-        let stderr = self.0.stderr.as_mut().unwrap();
-        let bytes = stderr.bytes().map(Result::unwrap).take_while(|byte| *byte != b'\n');
-        String::from_utf8(bytes.collect()).unwrap()
+        // A buffer would take bytes of the lines behind it.
+        let (stderr, mut line, mut byte) = (self.0.stderr.as_mut().unwrap(), Vec::new(), [0]);
+        while stderr.read(&mut byte).unwrap() == 1 && byte != *b"\n" {
+            line.extend(byte);
+        }
+        String::from_utf8(line).unwrap()
     }
 
     /// What it has said on standard error, once it has ended.
