@@ -50,7 +50,6 @@ __all__ = [
     "PredictiveDistribution",
     "Pruning",
     "SufficientStats",
-    "UnitPruning",
     "curve",
     "datasets",
     "from_mlp",

@@ -183,9 +183,9 @@ def curve(
     estimator : BPCRegressor or BPCClassifier
         Fitted.
     X : array-like or frame of shape (n_samples, n_features)
-        Samples whose other columns are kept. One sample gives its own curve, several the mean of their curves, which
-        is the partial dependence, with the median of their variances: a single sample far from the training data
-        may have a variance above that of all others together.
+        Samples whose other columns are kept. One sample gives its own curve, several the mean of their curves
+        (the partial dependence) with the median of their variances: a single sample far from the training
+        data may have a variance above that of all others together.
     feature : int or str
         Number or name of the column.
     grid : array-like, default=None

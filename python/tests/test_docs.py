@@ -1,6 +1,6 @@
 """What stands in README, documentation and `--help` runs: Python and shell blocks of a page, in turn.
 
-They run in a folder with the files they name. Of the Makefile, what takes seconds runs; the rest is read by make.
+They run in a folder with the files they name. Of the Makefile, what takes seconds runs; make reads the rest.
 
 Rust blocks are tried by crates/bayespc/tests/suite/documented.rs.
 """
@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import built
@@ -24,7 +25,7 @@ BLOCK = re.compile(r"(<!-- not run[^\n]*-->\n+)?```(\w+)\n(.*?)```", re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)(?:#([^)]*))?\)")
 
 COMMAND = """#!/bin/bash
-# The command, but quick: a search gets two seconds, rounds and splits are few, and a server is ended when it has begun.
+# The command, but quick: a search gets two seconds, rounds and splits are few, a server ends when it has begun.
 case $1 in
 serve)
     set -- "${{@/%9100/0}}"
@@ -105,8 +106,11 @@ def test_the_commands_of_a_page_run(page, folder):
         assert done.returncode == 0, f"{page.name}, block {number}:\n{code}\n{done.stderr}"
 
 
-def quick_shell(folder):
-    """Return a function that runs lines of a shell in which the command is quick, with the models that pages name."""
+Shell = Callable[[str], subprocess.CompletedProcess[str]]
+
+
+def quick_shell(folder: Path) -> Shell:
+    """Return a function that runs shell code with a quick command; make the models that pages name."""
     if shutil.which("bash") is None:
         pytest.skip("needs bash")
     command = built.command()
@@ -129,22 +133,23 @@ def quick_shell(folder):
 
 
 # Those of `reproduce` take minutes or more: the library's own test runs every experiment on a few rows.
-SUBCOMMANDS = "fit predict explain impute generate evaluate begin stats merge prune inspect serve data completions".split()
+SUBCOMMANDS = [
+    *("fit", "predict", "explain", "impute", "generate", "evaluate", "begin", "stats", "merge", "prune"),
+    *("inspect", "serve", "data", "completions"),
+]
 
 
 @pytest.mark.parametrize("subcommand", SUBCOMMANDS)
 def test_the_examples_in_the_help_of_a_subcommand_run(subcommand, folder, monkeypatch):
     monkeypatch.setenv("HOME", str(folder))
     shell = quick_shell(folder)
-    text = help_of(subcommand)
-    examples: list[str] = []
-    for line in text.partition("Examples:\n")[2].partition("\n\n")[0].splitlines():
-        # A line without the command goes on from the one before.
-        if "bayespc " in line:
-            examples.append(line.strip())
-        else:
-            examples[-1] += " " + line.strip()
-    help_files(folder)
+    block = re.search(r"^Examples?:.*\n((?:  .+\n)+)", help_of(subcommand), re.MULTILINE)
+    assert block is not None, "no example"
+    lines = block[1].splitlines()
+    # A loop is one example; elsewhere a line without the command continues the one before.
+    text = block[1] if "while " in block[1] else "\n".join(lines).replace("\n    ", " ")
+    examples = [text] if "while " in text else [line.strip() for line in text.splitlines()]
+    help_files(folder, subcommand, shell)
     for example in examples:
         if "fetch" in example or ("data/" in example and not Path("data").exists()):
             continue
@@ -163,7 +168,7 @@ def test_the_examples_of_all_subcommands_are_tried():
     assert set(re.findall(r"^  (\w+)", listed, re.MULTILINE)) == {*SUBCOMMANDS, "reproduce", "help"}
 
 
-def help_files(folder: Path) -> None:
+def help_files(folder: Path, subcommand: str, shell: Shell) -> None:
     """Write the files that examples of `--help` name and pages do not."""
     rng = np.random.default_rng(1)
     flowers = pd.DataFrame(rng.normal(size=(60, 2)), columns=["petal", "sepal"])
@@ -172,7 +177,13 @@ def help_files(folder: Path) -> None:
     Path("settings.toml").write_text("[training]\nepochs = 5\n")
     pd.read_csv("meters.csv.gz").to_parquet("meters.parquet")
     pd.read_csv("new-flats.csv").to_csv("new.csv.gz", index=False)
-    shutil.copy("patients.csv", "new.csv")
+    shutil.copy("today.csv" if subcommand == "begin" else "patients.csv", "new.csv")
+    if subcommand in {"stats", "merge"}:
+        rounds = ["bayespc begin parts/*.csv --target load --out model.3"]
+        rounds += [f"bayespc stats parts/{part}.csv --model model.3 --out {part}.3" for part in ("06", "07")]
+        assert shell("\n".join(rounds)).returncode == 0
+        if subcommand == "stats":
+            Path("07.3").unlink()
     shutil.copy("quality.safetensors", "wine.safetensors")
     Path("models").mkdir()
     shutil.copy("quality.safetensors", "models/wine-3.safetensors")

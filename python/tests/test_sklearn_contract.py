@@ -41,6 +41,11 @@ def checks_of_defaults():
             yield pytest.param(own, check, marks=marks, id=f"{type(own).__name__}-{name}")
 
 
+def test_scikit_learn_has_the_checks_named_here():
+    checks = estimator_checks_generator(BPCClassifier())
+    assert {check.func.__name__ for _, check in checks} >= EVERY_TIME
+
+
 @pytest.mark.parametrize(("estimator", "check"), list(checks_of_defaults()))
 def test_scikit_learn_accepts_the_default(estimator, check):
     check(estimator)

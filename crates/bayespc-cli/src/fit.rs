@@ -51,10 +51,10 @@ A settings file has the same keys as --set:
   epochs = 200
   batch_size = 32    # or \"full\"
 
-What each column is taken for is printed first; --column size=number takes it for something else. Missing cells
+The inferred type of each column is printed first; --column size=number sets another. Missing cells
 are encoded, rows without a target left out.
 The model learns from all rows. Scores are of cross-validation: each row is predicted by networks that had not learned
-from it. Where nothing is cross-validated (--preset fast, --search off, calibration) a tenth of the rows is held out
+from it. Where nothing is cross-validated (--preset fast, --search off, calibration) and the table has 20 rows or more, a tenth of the rows is held out
 instead, and the line above the scores says so; --test-fraction holds out a share that you choose. The images of mnist
 and fashion-mnist have a test set of their own, and defaults of their own: three layers of 128, single precision.")]
 pub struct FitArgs {
@@ -198,7 +198,7 @@ fn train(problem: &Problem, parts: &Parts, settings: &ModelSettings) -> Result<M
     Ok(model)
 }
 
-/// Share of the rows to hold out where cross-validation says nothing of the model's predictions; of images their own test
+/// Share of the rows to hold out where cross-validation does not score the model's predictions; of images their own test
 /// set. Fewer rows than [`MIN_ROWS`] are all learned from.
 fn held_out_by_default(problem: &Problem, settings: &ModelSettings) -> f64 {
     let cross_validated = settings.searches() && settings.calibration == Calibration::None;

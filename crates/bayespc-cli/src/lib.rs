@@ -80,7 +80,7 @@ enum Command {
     Stats(stats::StatsArgs),
     /// Move a model on by the statistics of all parts
     Merge(merge::MergeArgs),
-    /// Take out columns and hidden units that a model can do without
+    /// Silence columns that a model can do without
     Prune(prune::PruneArgs),
     /// Show what is in a model file
     Inspect(inspect::InspectArgs),

@@ -108,7 +108,7 @@ pub fn reproduce(
     let name = experiment.name();
     let spec = Spec::parse(name, experiment.specification())?;
     let spec = spec.with(effort);
-    let (suffix, told) = match effort {
+    let (suffix, description) = match effort {
         Effort::Full => ("", "full run"),
         Effort::Quick => ("-quick", "quick run: fewer seeds, splits and epochs"),
         Effort::Smoke => ("-smoke", "smoke run: a few rows, to see that it runs"),
@@ -158,12 +158,12 @@ pub fn reproduce(
                     records_path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
                 ),
                 ("seeds".to_owned(), "100 × split + seed, for weights, shuffles and draws".to_owned()),
-                ("effort".to_owned(), told.to_owned()),
+                ("effort".to_owned(), description.to_owned()),
             ]),
             Block::Code(experiment.specification().to_owned()),
         ],
     });
-    let report = Report { title: format!("bayespc: {name}"), subtitle: told.to_owned(), sections };
+    let report = Report { title: format!("bayespc: {name}"), subtitle: description.to_owned(), sections };
     let page = out.join(format!("{name}.html"));
     std::fs::write(&page, report.to_html()).map_err(file(&page))?;
     Ok(page)

@@ -171,6 +171,7 @@ function verticalEnds(ranked) {
   const means = ranked.flatMap(({ curve }) => curve.mean);
   const inside = ranked.flatMap(({ curve, column }) => curve.lower.map((lower, i) => [lower, curve.upper[i], curve.x[i]])
     .filter(([, , x]) => column.kind !== "number" || (x >= column.range[0] && x <= column.range[1])));
+  if (!inside.length) inside.push(...means.map((mean) => [mean, mean]));
   const low = Math.min(...means, quantile(inside.map(([lower]) => lower), 0.05));
   const high = Math.max(...means, quantile(inside.map(([, upper]) => upper), 0.95));
   const room = 0.04 * (high - low || 1);

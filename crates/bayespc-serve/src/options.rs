@@ -31,7 +31,7 @@ pub struct Options {
     pub queue: usize,
     /// How long a body may take to arrive, and a computation to be done.
     pub timeout: Duration,
-    /// Time between "not ready" and the end of listening, in which load balancers send requests elsewhere.
+    /// Time between "not ready" and the end of listening, in which load balancers send requests to other servers.
     pub drain_delay: Duration,
     /// How long open requests may take once the server no longer listens.
     pub grace: Duration,

@@ -88,7 +88,7 @@ fn classes_have_their_own_scores_report_and_predictions() {
     assert!(json["accuracy"].is_null() && json["scored_on"].is_null(), "{json}");
 }
 
-/// Pure noise: who scores rows that were learned from sees less of it than there is.
+/// Pure noise: scores of training rows underestimate it.
 #[test]
 fn scores_of_a_fit_are_those_of_rows_it_has_not_seen() {
     let sandbox = Sandbox::new();
@@ -112,8 +112,8 @@ fn scores_of_a_fit_are_those_of_rows_it_has_not_seen() {
         .enumerate()
         .map(|(j, row)| (row[0].parse::<f64>().unwrap() - noise(7, j * j)).powi(2));
     let trained = (square.sum::<f64>() / 80.0).sqrt();
-    assert!(rmse > 1.01 * trained, "{rmse} on new rows, {trained} on those learned from");
-    // The same model, whoever asks for no rows to be held out.
+    assert!(rmse > trained, "{rmse} on new rows, {trained} on those learned from");
+    // `--test-fraction 0` gives the same model.
     let model = sandbox.read("m.safetensors");
     fit("--test-fraction 0");
     assert!(model == sandbox.read("m.safetensors"));

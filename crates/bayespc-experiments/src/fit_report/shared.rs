@@ -43,7 +43,7 @@ const TAIL: f64 = 0.01;
 /// Room beyond the central values, in their width, that an axis may take to show the rest.
 const ROOM: f64 = 0.25;
 
-/// Ends of an axis that shows all values, unless a few of them are so far out that the others could not be told apart:
+/// Ends of an axis that shows all values, unless a few of them are so far out that the others could not be distinguished:
 /// these end outside. None where the values differ by no more than rounding.
 pub(super) fn limits(values: &[f64]) -> Option<(f64, f64)> {
     let values: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();

@@ -131,7 +131,7 @@ pub(super) fn values_sections(
             blocks: vec![chart(
                 &sources,
                 "Aleatoric uncertainty is noise in the data; epistemic uncertainty is what more data like these \
-                 rows would take away.",
+                 rows would take away. Rows whose deviation is far above all others are not shown.",
             )?],
         },
     ])

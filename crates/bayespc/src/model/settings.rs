@@ -141,7 +141,7 @@ impl ModelSettings {
     }
 
     /// Whether a fit of [`selection::MIN_ROWS`](super::selection::MIN_ROWS) samples or more chooses its networks by what
-    /// they predict for samples held out, which [`Model::out_of_fold`](super::Model::out_of_fold) then tells.
+    /// they predict for samples held out, which [`Model::out_of_fold`](super::Model::out_of_fold) then returns.
     pub fn searches(&self) -> bool {
         self.search.enabled && !self.search.has_nothing_to_choose()
     }

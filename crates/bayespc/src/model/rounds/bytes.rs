@@ -15,7 +15,7 @@ use crate::error::{Error, ModelFileError, Result, RoundsError};
 const KEY: &str = "bayespc-statistics";
 
 /// Version this program writes and reads.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -20,7 +20,7 @@ const NOTE: &str = "rounds";
 const KEY: &str = "bayespc-rounds";
 
 /// Version this program writes and reads.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What a model is to be.
 #[derive(Serialize, Deserialize)]

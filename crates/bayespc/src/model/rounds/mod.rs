@@ -424,7 +424,7 @@ fn check_obeyed(settings: &ModelSettings, rounds: &RoundSettings) -> Result<()> 
         _ => {}
     }
     let (training, usual) = (&settings.training, TrainingSettings::default());
-    // Whoever has one number for both, as Python has, gives the same one twice.
+    // Python has one number for both and gives it twice.
     let epochs_are_rounds = training.epochs as u64 == rounds.rounds;
     let batches_are_rounds = match training.batch_size {
         Some(rows) => rows as u64 == rounds.batch_rows,

@@ -72,19 +72,19 @@ mod tests {
         (((3 * i + 1) * (j + 1)) as f64 * 0.618).sin()
     }
 
-    /// Scores of the predictions are those that the model tells, in the order of the caller's rows. One row is there twice.
+    /// Scores of the predictions are those of `Model::held_out`, in the order of the caller's rows. One row is there twice.
     #[test]
     fn predictions_out_of_fold_have_the_scores_of_the_fit() {
         let x = Mat::from_fn(2, 60, |i, j| wave(i, j % 59));
         let y = Mat::from_fn(1, 60, |_, j| 50.0 + 7.0 * wave(0, j % 59).powi(2) + wave(4, j % 59));
         let model = Model::fit(&Samples::new(&x, &y).unwrap(), &quick()).unwrap();
-        let (told, out) = (model.held_out().unwrap(), model.out_of_fold().unwrap());
+        let (expected, out) = (model.held_out().unwrap(), model.out_of_fold().unwrap());
         assert_eq!(out.rows, (0..60).collect::<Vec<_>>());
         let Predicted::Values(predictive) = &out.predicted else { panic!("{out:?}") };
         let scores = metrics::regression_metrics(predictive, y.as_ref()).unwrap();
-        assert_relative_eq!(scores.rmse, told.rmse[0], max_relative = 1e-9);
-        assert_relative_eq!(scores.log_density.unwrap(), told.log_density, max_relative = 1e-9);
-        assert_relative_eq!(scores.coverage_90, told.coverage_90.unwrap(), max_relative = 1e-9);
+        assert_relative_eq!(scores.rmse, expected.rmse[0], max_relative = 1e-9);
+        assert_relative_eq!(scores.log_density.unwrap(), expected.log_density, max_relative = 1e-9);
+        assert_relative_eq!(scores.coverage_90, expected.coverage_90.unwrap(), max_relative = 1e-9);
         // No network has learned from the row that it predicts: they do worse than all together.
         let all = metrics::regression_metrics(&model.predict(&x).unwrap(), y.as_ref()).unwrap();
         assert!(all.rmse < scores.rmse, "{} to {}", all.rmse, scores.rmse);
@@ -97,10 +97,10 @@ mod tests {
         let labels: Vec<usize> = (0..80).map(|j| usize::from(wave(0, j) + 0.5 * wave(5, j) > 0.0)).collect();
         let samples = Samples::new(&x, Targets::classes(&labels)).unwrap();
         let model = Model::fit(&samples, &quick()).unwrap();
-        let (told, out) = (model.held_out().unwrap(), model.out_of_fold().unwrap());
+        let (expected, out) = (model.held_out().unwrap(), model.out_of_fold().unwrap());
         let Predicted::Probabilities(p) = &out.predicted else { panic!("{out:?}") };
         let nll = metrics::negative_log_likelihood(p.as_ref(), &labels).unwrap();
-        assert_relative_eq!(-nll, told.log_density, max_relative = 1e-9);
-        assert_relative_eq!(metrics::accuracy(p.as_ref(), &labels).unwrap(), told.accuracy.unwrap());
+        assert_relative_eq!(-nll, expected.log_density, max_relative = 1e-9);
+        assert_relative_eq!(metrics::accuracy(p.as_ref(), &labels).unwrap(), expected.accuracy.unwrap());
     }
 }
