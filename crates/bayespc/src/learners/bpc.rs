@@ -12,7 +12,8 @@ use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::heads::Head;
 use crate::inference::{
-    Clamp, Feedback, FeedbackSettings, RelaxationSettings, RelaxedBatch, RelaxedChunk, RelaxingLayers,
+    Clamp, Feedback, FeedbackSettings, Presynaptic, RelaxationSettings, RelaxedBatch, RelaxedChunk,
+    RelaxingLayers,
 };
 use crate::learning::{self, Blend, ErrorChunk, FreeEnergy, Hebbian, NaturalGradient};
 use crate::network::{Network, NetworkSettings, PointNetwork};
@@ -259,6 +260,10 @@ impl<T: Real> Bpc<T> {
     }
 
     /// Every posterior by the conjugate update as it is written, on full batches with κ = 1.
+    ///
+    /// With presynaptic activities of the forward pass, layers that take a whole step together count an error several
+    /// times: a layer answers it, and so do the layers above, from the activities as they were. There a full batch
+    /// updates the hidden layers first, and then the output layer from what they now give.
     fn learn_exactly(
         &mut self,
         batch: &Dataset<'_, T>,
@@ -270,6 +275,24 @@ impl<T: Real> Bpc<T> {
         }
         self.natural_gradient.settle(&mut self.network)?;
         self.relaxed.forget();
+        let square = self.gather(batch, settings)?;
+        // On the full batch the update is exact: η = η⁰ + T.
+        let rate = if step.full_batch { 1.0 } else { settings.schedule.rate(step.index, step.total) };
+        let scale = if settings.scale_batches { step.n_total / batch.total_weight() } else { 1.0 };
+        self.hebbian.blend_hidden(&mut self.network, rate, scale)?;
+        let has_hidden = !self.network.hidden().is_empty();
+        if step.full_batch && has_hidden && settings.presynaptic == Presynaptic::Forward {
+            // Only missing values move anything that the output layer sees.
+            let steps = if batch.has_missing() { settings.steps } else { 0 };
+            self.gather(batch, &RelaxationSettings { steps, ..settings.clone() })?;
+        }
+        self.hebbian.blend_output(self.network.output_mut(), rate, scale)?;
+        Ok(square / (batch.len() * batch.target().nrows()) as f64)
+    }
+
+    /// Relax a batch under the network as it is, and gather the statistics of what came of it. Returns the squared error
+    /// of the forward pass, summed over samples and targets.
+    fn gather(&mut self, batch: &Dataset<'_, T>, settings: &RelaxationSettings) -> Result<f64> {
         let layers = RelaxingLayers::new(&self.network, settings, batch.has_missing())?;
         let &NetworkSettings { activation, input_var, .. } = self.network.settings();
         let clamp = if batch.has_missing() {
@@ -295,11 +318,7 @@ impl<T: Real> Bpc<T> {
                 square += chunk.squared_errors().iter().sum::<f64>();
             },
         );
-        // On the full batch the update is exact: η = η⁰ + T.
-        let rate = if step.full_batch { 1.0 } else { settings.schedule.rate(step.index, step.total) };
-        let scale = if settings.scale_batches { step.n_total / batch.total_weight() } else { 1.0 };
-        self.hebbian.blend(&mut self.network, rate, scale)?;
-        Ok(square / (batch.len() * batch.target().nrows()) as f64)
+        Ok(square)
     }
 }
 

@@ -131,12 +131,13 @@ impl Hebbian {
         }
     }
 
-    /// Blend the gathered statistics into every posterior of the network.
-    pub fn blend<T: Real>(&self, network: &mut Network<T>, rate: f64, scale: f64) -> Result<()> {
-        for (layer, stats) in network.hidden_mut().iter_mut().zip(&self.hidden) {
-            layer.blend(stats, rate, scale)?;
-        }
-        self.blend_output(network.output_mut(), rate, scale)
+    /// Blend the gathered statistics into the hidden layers alone.
+    pub fn blend_hidden<T: Real>(&self, network: &mut Network<T>, rate: f64, scale: f64) -> Result<()> {
+        network
+            .hidden_mut()
+            .iter_mut()
+            .zip(&self.hidden)
+            .try_for_each(|(layer, stats)| layer.blend(stats, rate, scale))
     }
 
     /// Blend the gathered statistics into the output layer alone.

@@ -6,7 +6,7 @@ use bayespc::data::Standardiser;
 use bayespc::data::{Dataset, one_hot};
 use bayespc::heads::{Categorical, HeadSettings, VarianceNode};
 use bayespc::inference::{FeedbackSettings, RelaxationSettings};
-use bayespc::learners::{Backprop, BackpropSettings, Bpc, Learner, Rule};
+use bayespc::learners::{Backprop, BackpropSettings, Bpc, Learner, Rule, Step};
 use bayespc::learning::Schedule;
 use bayespc::metrics;
 use bayespc::network::{Network, NetworkSettings};
@@ -150,6 +150,32 @@ fn sine(n: usize, seed: u64) -> (Mat<f64>, Mat<f64>) {
         (3.0 * x[(0, j)]).sin() + 0.1 * Distribution::<f64>::sample(&StandardNormal, &mut rng)
     });
     (x, y)
+}
+
+/// The output layer then minimises ‖y − Mφ‖² + tr(M V⁰⁻¹ Mᵀ) on the φ it predicts from, and M = 0 gives Σ y².
+#[test]
+fn after_every_full_batch_of_tied_relaxation_the_error_is_at_most_that_of_predicting_zero() {
+    let (x, y) = sine(200, 5);
+    let data = Dataset::new(x.as_ref(), y.as_ref()).unwrap();
+    let of_zero = y.squared_norm_l2() / 200.0;
+    for hidden_layer_sizes in [vec![1, 1], vec![2, 2], vec![20, 20], vec![10, 10, 10]] {
+        for seed in 0..3 {
+            let settings = NetworkSettings {
+                hidden_layer_sizes: hidden_layer_sizes.clone(),
+                ..NetworkSettings::default()
+            };
+            let network = Network::<f64>::new(&settings, 1, 1, &mut init_rng(seed)).unwrap();
+            let mut learner = Bpc::new(network, Rule::Relaxation(RelaxationSettings::tied())).unwrap();
+            for index in 1..=40 {
+                let step = Step { index, total: None, n_total: 200.0, full_batch: true };
+                let before = learner.learn(&data, &step, &mut init_rng(seed)).unwrap();
+                assert!(
+                    index == 1 || before <= of_zero,
+                    "{hidden_layer_sizes:?}, seed {seed}, batch {index}: {before} > {of_zero}"
+                );
+            }
+        }
+    }
 }
 
 #[test]

@@ -27,7 +27,8 @@ pub enum HiddenPrecision {
 pub enum Presynaptic {
     /// Those at rest: the paper's.
     Relaxed,
-    /// Those of the forward pass, which prediction will see.
+    /// Those of the forward pass, which prediction will see. A full batch updates the hidden layers first, then the output
+    /// layer from the forward pass through them.
     Forward,
 }
 
