@@ -42,7 +42,8 @@ class Relaxed(NamedTuple):
     energy : ndarray of shape (n_steps + 1,)
         Energy of all samples: at the forward pass, and after every step.
     layer_energies : ndarray of shape (n_layers,)
-        Energy of each layer at rest.
+        Energy of each layer at rest; that of the first includes the prior of a free z_0. Their sum is the
+        last of `energy`.
     stop : {"max_steps", "converged", "diverged"}
         Why it ended. Activities that diverged are those it started from.
     """
@@ -315,6 +316,9 @@ class Network:
 
     def relax(self, X: ArrayLike, y: ArrayLike, settings: Mapping[str, Any] | None = None) -> Relaxed:
         """Let the activities descend the energy with both ends clamped; NaN entries are free.
+
+        Under a variance node or logits the output is clamped as in learning: z_L is the head's working
+        target at the forward pass, errors have its weights, and no value may be missing.
 
         Parameters
         ----------

@@ -132,6 +132,29 @@ def test_relaxation_lowers_the_energy_and_shows_its_activities(batch):
     assert len(network.relax(X, Y).energy) >= 2
 
 
+def test_layer_energies_add_up_to_the_energy_with_inputs_missing(batch):
+    X, Y = batch
+    network = Network(3, 2, hidden_layer_sizes=(10, 5), rule=presets.paper()["rule"], random_state=0)
+    X = np.where(np.random.default_rng(0).random(X.shape) < 0.3, np.nan, X)
+    relaxed = network.relax(X, Y)
+    np.testing.assert_allclose(relaxed.layer_energies.sum(), relaxed.energy[-1], rtol=1e-12)
+
+
+def test_a_variance_node_relaxes_to_its_working_targets(batch):
+    X, Y = batch
+    rule = presets.paper()["rule"]
+    network = Network(3, 2, hidden_layer_sizes=(10,), noise="variance", rule=rule, random_state=0)
+    network.learn(X, Y, n_total=60)
+    relaxed = network.relax(X, Y, {"hidden_precision": {"fixed": 1.0}})
+    assert [z.shape for z in relaxed.activities] == [(60, 3), (60, 10), (60, 4)]
+    np.testing.assert_allclose(relaxed.activities[-1], network.infer(X, Y)[-1])
+    assert relaxed.energy[-1] < relaxed.energy[0]
+    np.testing.assert_allclose(relaxed.layer_energies.sum(), relaxed.energy[-1], rtol=1e-12)
+    X[0, 0] = np.nan
+    with pytest.raises(ValueError, match="missing values"):
+        network.relax(X, Y)
+
+
 def test_feedback_moves_activities_towards_the_target(batch):
     X, Y = batch
     network = Network(3, 2, hidden_layer_sizes=(10,), random_state=0)

@@ -184,11 +184,12 @@ impl Network {
         let network = self.network();
         self.check_data(&Dataset::with_missing(input, target).map_err(refused)?)?;
         let relaxed = run(py, || -> Result<_> {
-            let clamp = Clamp::missing(input, target, network.settings().input_var)?;
+            let mut clamp = Clamp::missing(input, target, network.settings().input_var)?;
             let relaxer = Relaxer::new(network, &settings, clamp.free_input.is_some())?;
-            let mut activities = relaxer.start(input, target, &clamp);
+            let target = relaxer.clamped_target(input, target, &mut clamp)?;
+            let mut activities = relaxer.start(input, target.as_ref(), &clamp);
             let report = relaxer.relax(&mut activities, &clamp);
-            let layers = relaxer.layer_energies(&activities);
+            let layers = relaxer.layer_energies(&activities, &clamp);
             Ok((activities, report, layers))
         })?;
         let (activities, report, layers) = relaxed.map_err(raised)?;

@@ -1,6 +1,6 @@
 //! The energy of the activities: its gradients against central differences, and that descending it does.
 
-use crate::common::{assert_close, is_free, normal, rng};
+use crate::common::{assert_close, assert_near, is_free, normal, rng};
 use bayespc::Activation;
 use bayespc::base::linalg::{scaled_identity, trace};
 use bayespc::distributions::MatrixNormalWishart;
@@ -292,6 +292,22 @@ fn the_report_has_the_energy_of_the_start_and_of_every_step() {
     }
 }
 
+/// The prior of a free z_0 is in the first layer's share.
+#[test]
+fn the_energies_of_the_layers_add_up_to_that_of_the_samples_whatever_is_clamped() {
+    for missing in EVERY_MISSING {
+        let mut rng = rng(8);
+        let network = network(Activation::Tanh, &mut rng);
+        let relaxer = relaxer(&network, &RelaxationSettings::paper(), missing);
+        let (input, target, clamp) = data(4, missing, &mut rng);
+        let mut activities = relaxer.start(input.as_ref(), target.as_ref(), &clamp);
+        relaxer.relax(&mut activities, &clamp);
+        let total: f64 = relaxer.energies(&activities, &clamp).iter().sum();
+        let layers: f64 = relaxer.layer_energies(&activities, &clamp).iter().sum();
+        assert_near(layers, total, 1e-12, &format!("{missing:?}"));
+    }
+}
+
 /// One unit, weight 1, ⟨Σ⁻¹⟩ = 0.1 below and 1 above, forward activities from −4 to 4. Where f bends no step size is
 /// safe for errors of any size: up to these it is, and steps that ignore sup |f′| > 1 already raise the energy from 4.1
 /// (gelu) and 7.6 (silu) on.
@@ -348,14 +364,20 @@ fn heads_whose_target_is_not_the_activity_are_refused_by_name() {
         let network = Network::<f64>::new(&settings, 3, 2, &mut rng(0)).unwrap();
         let (input, target) = (normal(3, 4, &mut rng(1)), normal(2, 4, &mut rng(2)));
         let paper = RelaxationSettings::paper();
+        let relaxer = Relaxer::new(&network, &paper, true).unwrap();
+        let lost = Mat::from_fn(3, 4, |i, j| if i == j { f64::NAN } else { input[(i, j)] });
+        let mut clamp = Clamp::missing(lost.as_ref(), target.as_ref(), INPUT_VAR).unwrap();
         let errors = [
             // There is no precision of the output to tie hidden layers to.
             Bpc::new(network.clone(), Rule::Relaxation(RelaxationSettings::tied())).err(),
-            Relaxer::new(&network, &paper, false).err(),
+            Relaxer::new(&network, &RelaxationSettings::tied(), false).err(),
+            // Learning needs every value too.
+            relaxer.clamped_target(lost.as_ref(), target.as_ref(), &mut clamp).err(),
             impute(&network, input.as_ref(), target.as_ref(), 0.0).err(),
             generate(&network, 4, Parameters::Mean, &mut rng(3)).err(),
         ];
-        let callers = ["rule.hidden_precision = tied", "relaxation", "impute", "generate"];
+        let tied = "rule.hidden_precision = tied";
+        let callers = [tied, tied, "missing values", "impute", "generate"];
         for (error, caller) in errors.into_iter().zip(callers) {
             let Some(Error::Conflict { first, second }) = error else { panic!("{caller}: {error:?}") };
             assert_eq!(first, caller);

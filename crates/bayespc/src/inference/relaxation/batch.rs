@@ -133,7 +133,7 @@ impl<T: Real> RelaxedChunk<T> {
 }
 
 /// What a head makes of targets at these activities, and its weights row by row.
-fn respond<T: Real>(
+pub(super) fn respond<T: Real>(
     head: &dyn Head,
     rows: &[usize],
     activity: MatRef<'_, T>,
@@ -434,6 +434,38 @@ mod tests {
             _ => normal(2, 7),
         };
         (network, normal(3, 7), target)
+    }
+
+    #[test]
+    fn under_a_head_a_relaxer_comes_to_rest_where_learning_does() {
+        let heads = [
+            HeadSettings::VarianceNode(VarianceNode::default()),
+            HeadSettings::Categorical(Categorical::default()),
+        ];
+        for head in heads {
+            let (network, input, target) = under_a_head(&head);
+            let data = Dataset::new(input.as_ref(), target.as_ref()).unwrap();
+            for variables in [Variables::Activities, Variables::Errors] {
+                let hidden_precision = HiddenPrecision::Fixed(2.0);
+                let settings =
+                    RelaxationSettings { variables, hidden_precision, ..RelaxationSettings::paper() };
+                let mut batch = RelaxedBatch::default();
+                batch.infer(&network, &data, &settings).unwrap();
+                let learned = batch.chunks()[0].activities();
+                let relaxer = Relaxer::new(&network, &settings, false).unwrap();
+                let mut clamp = Clamp::supervised();
+                let working = relaxer.clamped_target(input.as_ref(), target.as_ref(), &mut clamp).unwrap();
+                let mut relaxed = relaxer.start(input.as_ref(), working.as_ref(), &clamp);
+                let report = relaxer.relax(&mut relaxed, &clamp);
+                assert!(report.energy[10] < report.energy[0], "{head:?}");
+                for (found, expected) in relaxed.post.iter().zip(&learned.post) {
+                    assert!((found - expected).norm_max() < 1e-12, "{head:?}, {variables:?}");
+                }
+                let total = report.energy[10];
+                let layers: f64 = relaxer.layer_energies(&relaxed, &clamp).iter().sum();
+                assert!((layers - total).abs() < 1e-12 * total.abs(), "{head:?}: {layers}, {total}");
+            }
+        }
     }
 
     #[test]

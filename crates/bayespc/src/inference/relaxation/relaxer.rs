@@ -2,13 +2,16 @@
 
 use faer::{Mat, MatRef};
 
+use super::batch::respond;
 use super::descent::{Descent, RelaxationReport, Task, start};
 use super::layers::{Relaxation, RelaxingLayers};
 use super::settings::RelaxationSettings;
+use crate::base::linalg::cast;
 use crate::error::Result;
+use crate::heads::HeadSettings;
 use crate::inference::clamp::Clamp;
 use crate::inference::energy::{Errors, Gradients, LayerTerms};
-use crate::network::{Activation, Activities, Expectations, Network};
+use crate::network::{Activation, Activities, Expectations, Layer, Network};
 use crate::real::Real;
 
 /// Relaxes activities of a network as it is now.
@@ -18,14 +21,20 @@ pub struct Relaxer<T: Real> {
     layers: RelaxingLayers<T>,
     activation: Activation,
     settings: RelaxationSettings,
+    head: HeadSettings,
+    /// Rows of each block of the output.
+    block_rows: Vec<usize>,
 }
 
 impl<T: Real> Relaxer<T> {
     /// Collect what relaxation needs. Unless `input_is_free`, z_0 never moves and its layer's V is not needed.
     pub fn new(network: &Network<T>, settings: &RelaxationSettings, input_is_free: bool) -> Result<Self> {
         settings.validate()?;
-        network.settings().head.require_gaussian("relaxation")?;
+        let head = network.settings().head.clone();
+        settings.check_head(&head)?;
         Ok(Self {
+            head,
+            block_rows: network.output().blocks().iter().map(Layer::d_post).collect(),
             means: network.means().into_iter().map(|mean| mean.to_owned()).collect(),
             layers: RelaxingLayers::new(network, settings, input_is_free)?,
             activation: network.settings().activation,
@@ -54,19 +63,47 @@ impl<T: Real> Relaxer<T> {
         self.relaxation().energy.of_samples(activities, clamp, 0..self.means.len())
     }
 
-    /// Energy of every layer, summed over the samples.
-    pub fn layer_energies(&self, activities: &Activities<T>) -> Vec<f64> {
+    /// Energy of every layer, summed over the samples; that of the first includes the prior of a free z_0. They add up
+    /// to the sum of [`Relaxer::energies`].
+    pub fn layer_energies(&self, activities: &Activities<T>, clamp: &Clamp<T>) -> Vec<f64> {
         let energy = self.relaxation().energy;
         let of_layer = |l| {
             let mut samples = vec![0.0; activities.capacity()];
-            energy.add_layer(activities, &Clamp::supervised(), l, &mut samples);
+            if l == 0 {
+                energy.add_input_prior(activities, clamp, &mut samples);
+            }
+            energy.add_layer(activities, clamp, l, &mut samples);
             samples.iter().sum()
         };
         (0..self.means.len()).map(of_layer).collect()
     }
 
+    /// What the output is clamped to: the targets, or under a head whose weights carry the noise its working targets at
+    /// the forward pass, whose weights the clamp then has. Learning clamps the same.
+    pub fn clamped_target(
+        &self,
+        input: MatRef<'_, T>,
+        target: MatRef<'_, T>,
+        clamp: &mut Clamp<T>,
+    ) -> Result<Mat<T>> {
+        let head = self.head.head();
+        if head.is_gaussian() {
+            return Ok(target.to_owned());
+        }
+        if clamp.free_input.is_some() || clamp.free_output.is_some() {
+            self.head.require_gaussian("missing values")?;
+        }
+        let energy = self.relaxation().energy;
+        let mut forward = Activities::new(&energy.widths(), input.ncols());
+        forward.forward(&energy.means, energy.activation, input);
+        let activity = forward.post[forward.post.len() - 1].as_ref();
+        let (response, weights) = respond(head, &self.block_rows, activity, target);
+        clamp.head = Some(weights);
+        Ok(cast(response.targets.as_ref()))
+    }
+
     /// Forward pass, then clamp: free entries of z_0 start at the prior mean 0, free entries of z_L at their
-    /// prediction.
+    /// prediction. `target` is that of [`Relaxer::clamped_target`].
     pub fn start(&self, input: MatRef<'_, T>, target: MatRef<'_, T>, clamp: &Clamp<T>) -> Activities<T> {
         let energy = self.relaxation().energy;
         let mut forward = Activities::new(&energy.widths(), input.ncols());
