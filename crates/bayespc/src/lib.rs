@@ -50,7 +50,7 @@
 //!
 //! Inference never changes a posterior, learning never changes an activity, prediction changes nothing. Chance
 //! enters as an argument, and the number of threads never changes a result. The library reads and writes no
-//! files, looks at no clock and prints nothing.
+//! files and prints nothing; it reads the clock only for [`model`]'s `time_limit`.
 
 #[doc(hidden)]
 pub mod base;

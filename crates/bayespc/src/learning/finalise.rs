@@ -7,8 +7,17 @@
 //!                 stored as Ψ_l = ⟨Σ_l⁻¹⟩/ν_l ,  ν_l = N + ν⁰
 //! ```
 //!
-//! Λ is the curvature of the head's log-likelihood (⟨Σ_L⁻¹⟩ for the Gaussian head). Then Σ_l ⊗ V_l is the
-//! Kronecker-factored Laplace posterior of the network. The ridge bounds directions without feedback.
+//! Λ is the curvature of the head's log-likelihood (⟨Σ_L⁻¹⟩ for the Gaussian head). The posterior of a hidden layer then
+//! has the curvature factors of the Kronecker-factored Laplace approximation, F_l and Σ w φ̂φ̂ᵀ, and differs from it:
+//!
+//! ```text
+//! precision of W_l    Laplace   F_l ⊗ Σ w φ̂φ̂ᵀ + prior        here   (F_l + tr(F_l)/d_l · I) ⊗ (Σ w φ̂φ̂ᵀ + V⁰⁻¹)
+//! ```
+//!
+//! The ridge bounds directions without feedback. It doubles the trace of F_l: with an isotropic F_l weights have half the
+//! variance. Linearised prediction takes ⟨Σ_l⁻¹⟩⁻¹ of a hidden layer. Draws of networks and moments have the Wishart's
+//! ⟨Σ_l⟩ = ν_l/(ν_l − d_l − 1) ⟨Σ_l⁻¹⟩⁻¹, as the output layer has in every method: about twice as much where N ≈ d_l,
+//! the same where N ≫ d_l.
 //!
 //! Around weights that were trained elsewhere the output layer keeps its mean too:
 //!

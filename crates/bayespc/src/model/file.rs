@@ -2,7 +2,7 @@
 //!
 //! Per member there are the prior and posterior natural parameters of every layer and what the feedback rule has learned,
 //! and for all the scaling. One metadata entry, `bayespc`, holds version, settings and notes as JSON. Any safetensors
-//! reader opens it; `tensors` has what every file of ours shares.
+//! reader opens it; `tensors` has what model files share, those of `latent` included.
 
 use std::collections::BTreeMap;
 

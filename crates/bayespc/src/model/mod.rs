@@ -5,7 +5,8 @@
 //!             └──▶ calibration: samples held out besides ─▶ factors ─────────────────────────┘
 //! ```
 //!
-//! Selection and calibration know nothing of [`Model`]: they give networks and factors, and only `fit` calls them.
+//! Selection and calibration know nothing of [`Model`]: they give networks and factors. `fit` calls both; `trained`,
+//! `rounds` and selection call calibration too.
 
 pub mod calibration;
 mod elsewhere;

@@ -8,8 +8,8 @@
 //!
 //! The network of the standardised data is the same function, and its weights are the means of the posterior: the mean
 //! network predicts what the given one does. Covariances, noise and the hidden metric are those of finalisation
-//! (`learning::settle_around`), so that the posterior of a hidden layer is the Kronecker-factored Laplace posterior of the
-//! network under this library's prior: V⁰ in the one factor, tr(F)/d in the other.
+//! (`learning::settle_around`), so that the posterior of a hidden layer has the curvature factors of the Kronecker-factored
+//! Laplace approximation, with V⁰⁻¹ added to the one and tr(F)/d to the other (`learning/finalise.rs`).
 //!
 //! Log-variances of a variance node are of y, not of ỹ: ℓ̃ = ℓ − 2 log s_y. Logits and one-hot codes have no units.
 

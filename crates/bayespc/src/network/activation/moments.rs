@@ -6,8 +6,7 @@
 //! leaky ReLU  f = (1−α) relu + α id:  Cov = (1−α)² Cov(r_a, r_b) + α(1−α) S_ab (Φ_a + Φ_b) + α² S_ab
 //! ```
 //!
-//! Identity and the rectifiers are closed forms (`rectified_gaussian`), the smooth activations quadrature
-//! (`smooth_gaussian`). The absolute error of the exact rule is about 1e-13 for the former and 1e-10 output variances
+//! Identity and the rectifiers are closed forms (`rectified`), the smooth activations quadrature (`smooth`). The absolute error of the exact rule is about 1e-13 for the former and 1e-10 output variances
 //! for the latter, up to input standard deviations of 1000.
 
 use faer::{MatMut, MatRef};
