@@ -25,7 +25,7 @@ BLOCK = re.compile(r"(<!-- not run[^\n]*-->\n+)?```(\w+)\n(.*?)```", re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)(?:#([^)]*))?\)")
 
 COMMAND = """#!/bin/bash
-# The command, but quick: a search gets two seconds, rounds and splits are few, a server ends when it has begun.
+# The command, but quick: a search gets two seconds, rounds and splits are few, a server ends at once.
 case $1 in
 serve)
     set -- "${{@/%9100/0}}"

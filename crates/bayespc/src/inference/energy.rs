@@ -92,6 +92,18 @@ pub(crate) struct Energy<'a, T: Real> {
     pub temperature: f64,
 }
 
+/// Add ½ z_0ᵀz_0/σ_0² of the free entries of z_0 of every sample.
+pub(crate) fn add_input_prior<T: Real>(z: &Activities<T>, clamp: &Clamp<T>, columns: &mut [f64]) {
+    let Some(free) = &clamp.free_input else { return };
+    let half = 0.5 * clamp.input_precision.as_f64();
+    for (j, column) in columns.iter_mut().enumerate() {
+        for i in 0..free.nrows() {
+            let z = (free[(i, j)] * z.pre[0][(i, j)]).as_f64();
+            *column += half * z * z;
+        }
+    }
+}
+
 impl<T: Real> Energy<'_, T> {
     /// L.
     pub fn n_layers(&self) -> usize {
@@ -114,20 +126,8 @@ impl<T: Real> Energy<'_, T> {
         for l in layers {
             self.add_layer(z, clamp, l, &mut columns);
         }
-        self.add_input_prior(z, clamp, &mut columns);
+        add_input_prior(z, clamp, &mut columns);
         columns
-    }
-
-    /// Add ½ z_0ᵀz_0/σ_0² of the free entries of z_0 of every sample.
-    pub fn add_input_prior(&self, z: &Activities<T>, clamp: &Clamp<T>, columns: &mut [f64]) {
-        let Some(free) = &clamp.free_input else { return };
-        let half = 0.5 * clamp.input_precision.as_f64();
-        for (j, column) in columns.iter_mut().enumerate() {
-            for i in 0..free.nrows() {
-                let z = (free[(i, j)] * z.pre[0][(i, j)]).as_f64();
-                *column += half * z * z;
-            }
-        }
     }
 
     /// What the head says of the samples, if `l` is the layer it reads.

@@ -10,7 +10,7 @@ use crate::base::linalg::cast;
 use crate::error::Result;
 use crate::heads::HeadSettings;
 use crate::inference::clamp::Clamp;
-use crate::inference::energy::{Errors, Gradients, LayerTerms};
+use crate::inference::energy::{Errors, Gradients, LayerTerms, add_input_prior};
 use crate::network::{Activation, Activities, Expectations, Layer, Network};
 use crate::real::Real;
 
@@ -70,7 +70,7 @@ impl<T: Real> Relaxer<T> {
         let of_layer = |l| {
             let mut samples = vec![0.0; activities.capacity()];
             if l == 0 {
-                energy.add_input_prior(activities, clamp, &mut samples);
+                add_input_prior(activities, clamp, &mut samples);
             }
             energy.add_layer(activities, clamp, l, &mut samples);
             samples.iter().sum()
