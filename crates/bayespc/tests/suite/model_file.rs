@@ -91,15 +91,15 @@ const TENSOR: &str = "member.0.hidden.0.posterior.post_pre";
 #[test]
 fn another_version_is_refused_before_anything_else_is_read() {
     let bytes = model(&settings()).to_bytes().unwrap();
-    let newer = rewritten(&bytes, |_| r#"{"version":5,"anything":[]}"#.to_owned(), |_, _, _| true);
+    let newer = rewritten(&bytes, |_| r#"{"version":6,"anything":[]}"#.to_owned(), |_, _, _| true);
     let error = Model::from_bytes(&newer).unwrap_err();
-    assert!(matches!(error, Error::ModelFile(ModelFileError::Version { supported: 4, .. })), "{error}");
+    assert!(matches!(error, Error::ModelFile(ModelFileError::Version { supported: 5, .. })), "{error}");
 }
 
 #[test]
 fn a_header_that_is_not_ours_is_refused() {
     let bytes = model(&settings()).to_bytes().unwrap();
-    for header in ["", "{}", "[]", r#"{"version":4}"#] {
+    for header in ["", "{}", "[]", r#"{"version":5}"#] {
         let bad = rewritten(&bytes, |_| header.to_owned(), |_, _, _| true);
         assert!(matches!(Model::from_bytes(&bad), Err(Error::ModelFile(_))), "{header}");
     }
