@@ -122,7 +122,7 @@ fn damaged_and_foreign_models_are_refused() {
     sandbox.write("nothing.safetensors", "");
     let find = |what: &[u8]| model.windows(what.len()).position(|window| window == what).unwrap();
     let mut newer = model.clone();
-    newer[find(br#"\"version\":4"#) + br#"\"version\":"#.len()] = b'9';
+    newer[find(br#"\"version\":5"#) + br#"\"version\":"#.len()] = b'9';
     sandbox.write("newer.safetensors", &newer);
     let mut flipped = model.clone();
     flipped[find(br#"\"encoding\":"#) + 2] = b'E';
