@@ -19,10 +19,6 @@ impl Sandbox {
         std::fs::write(self.0.path().join(name), content).unwrap();
     }
 
-    fn read(&self, name: &str) -> Vec<u8> {
-        std::fs::read(self.0.path().join(name)).unwrap()
-    }
-
     /// Run it with these words; it finds no data sets.
     fn run(&self, line: &str) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_bayespc-bench"));
@@ -121,17 +117,6 @@ fn every_way_to_predict_is_compared_with_the_forward_pass() {
     assert_eq!(cases, expected);
     assert_eq!(runs[0]["ratio_to_forward"], 1.0);
     assert!(runs.iter().all(|run| positive(&run["ratio_to_forward"])));
-}
-
-#[test]
-fn growth_is_printed_as_slopes_and_drawn() {
-    let sandbox = Sandbox::new();
-    let text = sandbox.ok("scaling --rows 64 --repeats 1 --threads 1 --out plots");
-    for word in ["rows", "width", "depth", "slope"] {
-        assert!(text.contains(word), "{text}");
-    }
-    let picture = String::from_utf8(sandbox.read("plots/scaling.svg")).unwrap();
-    assert!(picture.starts_with("<svg") && picture.contains("seconds per epoch"), "{picture}");
 }
 
 #[test]

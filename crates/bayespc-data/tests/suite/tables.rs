@@ -89,9 +89,9 @@ fn an_encoding_survives_serialisation() {
         let text = serde_json::to_string(&encoding).unwrap();
         assert_eq!(serde_json::from_str::<Encoding>(&text).unwrap(), encoding);
     }
-    let options: EncodingOptions = serde_json::from_str(r#"{"missing": "impute"}"#).unwrap();
-    assert_eq!(options, EncodingOptions { missing: Missing::Encode, ..EncodingOptions::default() });
-    assert!(serde_json::from_str::<EncodingOptions>(r#"{"mising": "impute"}"#).is_err());
+    let options: EncodingOptions = serde_json::from_str(r#"{"missing": "drop"}"#).unwrap();
+    assert_eq!(options, EncodingOptions { missing: Missing::Drop, ..EncodingOptions::default() });
+    assert!(serde_json::from_str::<EncodingOptions>(r#"{"mising": "drop"}"#).is_err());
 }
 
 #[test]
