@@ -48,13 +48,10 @@ def load(path: str | os.PathLike[str]) -> BPCRegressor | BPCClassifier:
     True
     """
     content = Path(path).read_bytes()
-    try:
-        model = _core.Model.from_bytes(content)
-    except ValueError as error:
-        if _is_latent(content):
-            message = "a model of a table without a target: BPCImputer.load or BPCDensity.load reads it"
-            raise ValueError(message) from error
-        raise
+    if _core.is_latent(content):
+        _core.latent_from_bytes(content)
+        raise ValueError("a model of a table without a target: BPCImputer.load or BPCDensity.load reads it")
+    model = _core.Model.from_bytes(content)
     try:
         return estimator_of(model)
     except (
@@ -67,14 +64,6 @@ def load(path: str | os.PathLike[str]) -> BPCRegressor | BPCClassifier:
         ValueError,
     ) as error:
         raise ValueError(f"model file: the notes are damaged ({error})") from error
-
-
-def _is_latent(content: bytes) -> bool:
-    try:
-        _core.latent_from_bytes(content)
-    except ValueError:
-        return False
-    return True
 
 
 def estimator_of(model: _core.Model, classes: Any = None) -> BPCRegressor | BPCClassifier:

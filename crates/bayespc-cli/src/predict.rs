@@ -104,14 +104,14 @@ pub enum Stored {
 /// Read a model of either kind, with an error that names the file.
 pub fn read_stored(path: &Path) -> Result<Stored> {
     let bytes = model_bytes(path)?;
-    match Model::from_bytes(&bytes) {
-        Ok(model) => Ok(Stored::Predictive(Box::new(model))),
-        Err(error) => match LatentModel::from_bytes(&bytes) {
-            Ok(model) => Ok(Stored::Latent(Box::new(model))),
-            Err(_) => Err(error)
-                .with_context(|| format!("{} is not a model that can be used; fit it again", path.display())),
-        },
+    let unusable = |again: &str| format!("{} is not a model that can be used; {again}", path.display());
+    if LatentModel::is_in(&bytes) {
+        let model = LatentModel::from_bytes(&bytes)
+            .with_context(|| unusable("make it again with `bayespc impute --model-out`"))?;
+        return Ok(Stored::Latent(Box::new(model)));
     }
+    let model = Model::from_bytes(&bytes).with_context(|| unusable("fit it again"))?;
+    Ok(Stored::Predictive(Box::new(model)))
 }
 
 /// Read a model that predicts, with an error that names the file.

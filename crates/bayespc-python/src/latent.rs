@@ -17,6 +17,12 @@ pub fn latent_from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<LatentModel> 
     Ok(LatentModel { inner: inner.map_err(raised)? })
 }
 
+/// Whether these are the bytes of a latent model's file, damaged or not.
+#[pyfunction]
+pub fn is_latent(bytes: &[u8]) -> bool {
+    Inner::is_in(bytes)
+}
+
 /// A fitted latent model.
 #[pyclass(module = "bayespc._core", frozen)]
 pub struct LatentModel {

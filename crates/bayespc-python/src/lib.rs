@@ -39,7 +39,7 @@ mod _core {
     #[pymodule_export]
     use super::explain::explain;
     #[pymodule_export]
-    use super::latent::{LatentModel, latent_from_bytes};
+    use super::latent::{LatentModel, is_latent, latent_from_bytes};
     #[pymodule_export]
     use super::model::{Model, model_from_bytes, preset_settings, rule_settings};
     #[pymodule_export]

@@ -125,3 +125,21 @@ fn mistakes_are_named_and_leave_nothing_behind() {
     sandbox.fails("impute fewer.csv --model m.safetensors --out f.csv", 1, &["fewer", "rent"]);
     assert!(!sandbox.files().contains(&"f.csv".to_owned()) && !sandbox.files().contains(&"x.csv".to_owned()));
 }
+
+#[test]
+fn a_damaged_model_is_named_as_what_it_is() {
+    let sandbox = Sandbox::new();
+    sandbox.write("flats.csv", holes(60).0);
+    sandbox.ok("impute flats.csv --out w.csv --model-out m.safetensors --latents 1 --parts 1");
+    let whole = sandbox.read("m.safetensors");
+    let mut flipped = whole.clone();
+    *flipped.last_mut().unwrap() ^= 1;
+    sandbox.write("flipped.safetensors", flipped);
+    sandbox.write("short.safetensors", &whole[..whole.len() - 5]);
+    for (file, problem) in [("flipped", "checksum"), ("short", "not a whole safetensors file")] {
+        for command in ["inspect FILE", "predict FILE flats.csv"] {
+            let line = command.replace("FILE", &format!("{file}.safetensors"));
+            sandbox.fails(&line, 1, &[file, "bayespc impute --model-out", problem]);
+        }
+    }
+}

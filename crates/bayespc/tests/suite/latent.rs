@@ -212,6 +212,13 @@ fn a_file_gives_the_same_model_and_damage_is_an_error() {
 }
 
 #[test]
+fn the_kind_of_a_file_is_in_its_header_whatever_happened_to_the_rest() {
+    let bytes = fit(&circle(100, 8), &fixed(2, 3)).to_bytes().unwrap();
+    assert!(LatentModel::is_in(&bytes) && LatentModel::is_in(&bytes[..bytes.len() - 3]));
+    assert!(!LatentModel::is_in(&bytes[..20]) && !LatentModel::is_in(b"no model"));
+}
+
+#[test]
 fn odd_tables_are_learned_and_wrong_ones_are_errors_that_name_the_culprit() {
     let nan = f64::NAN;
     // One column, one row, constant columns, copies of a column, a row without any cell.

@@ -57,6 +57,13 @@ impl LatentModel {
         tensors.serialize(KEY, to_json(&header)?)
     }
 
+    /// Whether these are the bytes of a latent model's file, damaged or not: its header says so.
+    pub fn is_in(bytes: &[u8]) -> bool {
+        let entries =
+            SafeTensors::read_metadata(bytes).ok().and_then(|(_, metadata)| metadata.metadata().clone());
+        entries.is_some_and(|entries| entries.contains_key(KEY))
+    }
+
     /// Read a model from the bytes of its file.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let file = SafeTensors::deserialize(bytes).map_err(ModelFileError::from)?;
