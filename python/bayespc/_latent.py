@@ -163,7 +163,9 @@ class BPCImputer(OneToOneFeatureMixin, TransformerMixin, LatentEstimator):
 
     Rows come from a few latents through linear layers with a posterior over weights and noise; several layers
     bend where the table does. All columns are alike: there is no target. Cells are filled in by their mean
-    given the others, with their deviation, or by draws for multiple imputation.
+    given the others, with their deviation, or by draws for multiple imputation. The mean is cut off at the
+    column's least and largest value, and shrunk to the column's as far as cells taken out support, unless
+    both `n_latents` and `n_parts` are given.
 
     Parameters
     ----------
@@ -248,9 +250,9 @@ class BPCImputer(OneToOneFeatureMixin, TransformerMixin, LatentEstimator):
         Returns
         -------
         filled : ndarray of shape (n_samples, n_features)
-            X, and for a missing cell its mean given the others of its row, or a draw if `sample_posterior`.
+            X, and for a missing cell its best guess given the others of its row, or a draw if `sample_posterior`.
         std : ndarray of shape (n_samples, n_features)
-            Deviation of each cell: 0 where it was there. Only if `return_std`.
+            Deviation of each cell from its mean: 0 where it was there. Only if `return_std`.
         """
         table = self._checked(X, reset=False)
         filled, std = self.model_.impute(table)

@@ -29,8 +29,9 @@ use crate::{input, interrupt, threads};
 
 The table is learned as it is, with its holes: rows come from a few hidden numbers through linear layers, as many of
 both as predict cells best that were taken out. Every missing number gets its mean given the other cells of its row,
-every missing truth value or category (columns of up to 20 different texts) the most probable one; dates and other
-texts stay as they are. Cells that are there are not changed.
+within the column's values and shrunk to the column's mean as far as those cells support, every missing truth value or
+category (columns of up to 20 different texts) the most probable one; dates and other texts stay as they are. Cells
+that are there are not changed.
 
 --std adds for each column with holes a column NAME_std: 0 where a cell was there. --draws writes the table so often,
 one after the other with a column `draw` in front, each time with other values for what is missing, as far apart as

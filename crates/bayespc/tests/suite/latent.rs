@@ -31,6 +31,29 @@ fn circle(n: usize, seed: u64) -> Mat<f64> {
     })
 }
 
+/// Rows on a rolled sheet: of one or two coordinates hardly anything follows for the mean of the others.
+fn roll(n: usize, seed: u64) -> Mat<f64> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let places: Vec<(f64, f64)> =
+        (0..n).map(|_| (rng.random_range(4.7..14.1), rng.random_range(0.0..21.0))).collect();
+    Mat::from_fn(3, n, |i, j| {
+        let (angle, height) = places[j];
+        [angle * angle.cos(), height, angle * angle.sin()][i] + 0.1 * normal(&mut rng)
+    })
+}
+
+/// Columns that have nothing to do with each other: normal, uniform, skewed, two values, constant.
+fn independent(n: usize, seed: u64) -> Mat<f64> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    Mat::from_fn(5, n, |i, _| match i {
+        0 => 5.0 + 2.0 * normal(&mut rng),
+        1 => rng.random_range(0.0..1.0),
+        2 => normal(&mut rng).exp(),
+        3 => f64::from(rng.random::<f64>() < 0.3),
+        _ => 4.0,
+    })
+}
+
 /// The table with a share of its cells removed.
 fn holes(table: &Mat<f64>, share: f64, seed: u64) -> Mat<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -61,6 +84,10 @@ fn errors(truth: &Mat<f64>, given: &Mat<f64>, model: &LatentModel) -> (f64, f64)
                 continue;
             }
             let error = completed.values[(i, j)] - truth[(i, j)];
+            if variance == 0.0 {
+                assert!(error.abs() < 1e-9, "{error}");
+                continue;
+            }
             squares += error * error / variance;
             honest += (error / completed.std[(i, j)]).powi(2);
             n += 1.0;
@@ -80,6 +107,80 @@ fn a_linear_table_stays_linear_and_its_holes_are_filled_with_honest_deviations()
     assert!(error < 0.35, "{error}");
     // About 640 cells: the root mean square of as many standard normals is 1 ± 0.03.
     assert!((honest - 1.0).abs() < 0.12, "{honest}");
+}
+
+/// Root mean square error of the removed cells with each at the mean of its column, in the units of `errors`.
+fn error_of_means(truth: &Mat<f64>, given: &Mat<f64>) -> f64 {
+    let (mut squares, mut n) = (0.0, 0.0);
+    for i in 0..truth.nrows() {
+        let all: Vec<f64> = (0..truth.ncols()).map(|j| truth[(i, j)]).collect();
+        let left: Vec<f64> = (0..truth.ncols()).map(|j| given[(i, j)]).filter(|x| !x.is_nan()).collect();
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let centre = mean(&all);
+        let variance = mean(&all.iter().map(|x| (x - centre).powi(2)).collect::<Vec<_>>());
+        for j in (0..truth.ncols()).filter(|&j| given[(i, j)].is_nan() && variance > 0.0) {
+            squares += (truth[(i, j)] - mean(&left)).powi(2) / variance;
+            n += 1.0;
+        }
+    }
+    (squares / n).sqrt()
+}
+
+/// The factor between the two errors, the mean over ten tables.
+fn beside_means(table: impl Fn(u64) -> Mat<f64>) -> f64 {
+    let ratio = |seed: u64| {
+        let truth = table(seed);
+        let given = holes(&truth, 0.25, 100 + seed);
+        let model = fit(&given, &LatentSettings { seed, ..LatentSettings::default() });
+        errors(&truth, &given, &model).0 / error_of_means(&truth, &given)
+    };
+    (0..10).map(ratio).sum::<f64>() / 10.0
+}
+
+#[test]
+fn columns_that_nothing_can_be_said_of_are_filled_with_their_means() {
+    let (own, rolled) = (beside_means(|seed| independent(300, seed)), beside_means(|seed| roll(400, seed)));
+    // 2500 and 3000 cells. What is fitted to a table of noise costs some parameters of error, each a share of 1/n.
+    assert!(own < 1.003 && rolled < 1.006, "{own} {rolled}");
+}
+
+#[test]
+fn columns_that_are_constant_but_for_one_cell_do_not_decide_the_search() {
+    let inner = linear(8, 2, 400, 0);
+    let table =
+        Mat::from_fn(
+            28,
+            400,
+            |i, j| {
+                if i < 8 { inner[(i, j)] } else { f64::from(u8::from(j == 17 * (i - 8))) }
+            },
+        );
+    let model = fit(&table, &LatentSettings::default());
+    let chosen = (model.n_latents(), model.n_parts());
+    assert!(chosen.0 >= 2 && model.candidates().iter().all(|tried| tried.log_density > -10.0), "{chosen:?}");
+    let new = Mat::from_fn(28, 1, |i, _| if i == 0 { f64::NAN } else { table[(i, 399)] });
+    let filled = model.impute(new.as_ref()).unwrap().values[(0, 0)];
+    // The deviation of the column is above 1 and its noise 0.3.
+    assert!((filled - table[(0, 399)]).abs() < 1.0, "{filled} {}", table[(0, 399)]);
+}
+
+#[test]
+fn a_filled_cell_is_one_that_its_column_may_have() {
+    let table = linear(6, 2, 300, 7);
+    let model = fit(&table, &fixed(2, 1));
+    let least = |i: usize| (0..300).map(|j| table[(i, j)]).fold(f64::INFINITY, f64::min);
+    let most = |i: usize| (0..300).map(|j| table[(i, j)]).fold(f64::NEG_INFINITY, f64::max);
+    // Fifty deviations away: what is linear goes on without end.
+    let strange = Mat::from_fn(6, 2, |i, j| if i == 0 { [-200.0, 200.0][j] } else { f64::NAN });
+    let completed = model.impute(strange.as_ref()).unwrap();
+    for j in 0..2 {
+        for i in 1..6 {
+            let (filled, std) = (completed.values[(i, j)], completed.std[(i, j)]);
+            let rounding = 1e-12 * (most(i) - least(i));
+            assert!((least(i) - rounding..=most(i) + rounding).contains(&filled), "{i} {j}: {filled}");
+            assert!(std > 0.0 && std.is_finite());
+        }
+    }
 }
 
 #[test]

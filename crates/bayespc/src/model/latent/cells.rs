@@ -54,6 +54,12 @@ impl Cells {
         self.values.ncols()
     }
 
+    /// Least and largest cell of each column, and its mean 0 between them.
+    pub fn range(&self) -> Vec<[f64; 2]> {
+        let of_row = |row| self.values.row(row).iter().fold([0.0_f64; 2], |[a, b], x| [a.min(*x), b.max(*x)]);
+        (0..self.d()).map(of_row).collect()
+    }
+
     /// Some of the rows.
     pub fn rows(&self, rows: &[usize]) -> Self {
         Self {
@@ -111,6 +117,7 @@ mod tests {
         let cells = Cells::new(table.as_ref(), &scaling).unwrap();
         assert_eq!(cells.missing, [vec![1], vec![], vec![0]]);
         assert_eq!((cells.values[(0, 1)], cells.values[(0, 2)]), (1.0, 0.0));
+        assert_eq!(cells.range(), [[-1.0, 1.0], [0.0, 0.0]]);
         let fewer = cells.without(|row, column| (row, column) == (1, 0));
         assert_eq!(fewer.missing, [vec![1], vec![0], vec![0]]);
         assert_eq!(fewer.values[(0, 1)], 0.0);

@@ -1,7 +1,7 @@
 //! A latent model as the bytes of a safetensors file, and back.
 //!
-//! Tensors: `scaling.table.{offset,scale}`, and of the whole table and of each part (`whole`, `part.0`, …) `mean`, `noise`
-//! and `loadings` (`d × k`). The metadata entry is JSON: version, settings, sizes, log weights of the parts, candidates, notes.
+//! Tensors: `scaling.table.{offset,scale}`, `range.{least,most}`, and of the whole table and of each part (`whole`, `part.0`, …) `mean`, `noise`
+//! and `loadings` (`d × k`). The metadata entry is JSON: version, settings, sizes, shrinkage, log weights of the parts, candidates, notes.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::error::{ModelFileError, Result};
 use crate::model::tensors::{Reader, Tensors, checked_header, to_json};
 
 /// Version this program writes and reads.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The metadata entry: another than that of a network's file, so that neither is taken for the other.
 const KEY: &str = "bayespc.latent";
@@ -28,6 +28,7 @@ struct Header {
     settings: LatentSettings,
     n_columns: usize,
     n_latents: usize,
+    shrinkage: f64,
     log_weights: Vec<f64>,
     candidates: Vec<LatentCandidate>,
     iterations: usize,
@@ -42,6 +43,7 @@ impl LatentModel {
             settings: self.settings.clone(),
             n_columns: self.n_columns(),
             n_latents: self.n_latents(),
+            shrinkage: self.shrinkage,
             log_weights: self.parts.iter().map(|part| part.log_weight).collect(),
             candidates: self.candidates.clone(),
             iterations: self.iterations,
@@ -50,6 +52,9 @@ impl LatentModel {
         let mut tensors = Tensors::default();
         tensors.put_row("scaling.table.offset", &self.scaling.offset);
         tensors.put_row("scaling.table.scale", &self.scaling.scale);
+        let ends = |end: usize| self.range.iter().map(|range| range[end]).collect::<Vec<_>>();
+        tensors.put_row("range.least", &ends(0));
+        tensors.put_row("range.most", &ends(1));
         put(&mut tensors, "whole", &self.whole);
         for (i, part) in self.parts.iter().enumerate() {
             put(&mut tensors, &format!("part.{i}"), part);
@@ -77,10 +82,21 @@ impl LatentModel {
         if !header.log_weights.iter().all(|weight| weight.is_finite()) {
             return Err(malformed("log_weights".to_owned()).into());
         }
+        if !(0.0..=1.0).contains(&header.shrinkage) {
+            return Err(malformed("shrinkage".to_owned()).into());
+        }
         let reader = Reader { file };
+        let ends = |end: &str| reader.values(&format!("range.{end}"), &[header.n_columns]);
+        let range: Vec<[f64; 2]> =
+            ends("least")?.into_iter().zip(ends("most")?).map(<[f64; 2]>::from).collect();
+        if range.iter().any(|&[least, most]| least > 0.0 || most < 0.0) {
+            return Err(malformed("range".to_owned()).into());
+        }
         let part = |name: &str, weight| part(&reader, name, weight, header.n_columns, header.n_latents);
         Ok(Self {
             scaling: reader.scaling("table", header.n_columns)?,
+            range,
+            shrinkage: header.shrinkage,
             whole: part("whole", 0.0)?,
             parts: header
                 .log_weights

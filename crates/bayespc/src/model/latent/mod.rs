@@ -18,6 +18,7 @@
 //! | `lens`     | latents of a row given the cells that are there (E-step)   |
 //! | `sums`     | expected statistics of a part, and its posterior (M-step)  |
 //! | `part`     | a part as it predicts: its exact mean and covariance       |
+//! | `mixture`  | what the parts say of one row together                     |
 //! | `learn`    | the two steps in turn                                      |
 //! | `start`    | where they start: principal axes, and rows in clusters     |
 //! | `search`   | number of latents and parts by held-out cells              |
@@ -28,6 +29,7 @@ mod cells;
 mod file;
 mod learn;
 mod lens;
+mod mixture;
 mod model;
 mod part;
 mod search;

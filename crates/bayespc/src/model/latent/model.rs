@@ -4,10 +4,10 @@ use faer::{Mat, MatRef};
 use rand::{Rng, RngExt};
 
 use super::cells::{Cells, scaling};
-use super::learn::{normalised, step_cost};
-use super::lens::{Inferred, Lens};
+use super::learn::step_cost;
+use super::mixture::{RowView, cell, lenses, log_density, view};
 use super::part::Part;
-use super::search::{LatentCandidate, choose, fit, log_density};
+use super::search::{Chosen, LatentCandidate, choose, fit};
 use super::settings::LatentSettings;
 use crate::base::parallel::over_chunks;
 use crate::base::random::stream;
@@ -20,6 +20,10 @@ use crate::model::observer::{Observer, Stage, Work};
 pub struct LatentModel {
     pub(super) settings: LatentSettings,
     pub(super) scaling: Standardiser,
+    /// Least and largest value of each column, standardised.
+    pub(super) range: Vec<[f64; 2]>,
+    /// Share of the way from its column's mean to the mean of the parts that a filled cell goes.
+    pub(super) shrinkage: f64,
     /// One layer of all rows: gives latents.
     pub(super) whole: Part,
     /// What rows come from.
@@ -34,16 +38,10 @@ pub struct LatentModel {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Completed {
-    /// What is there, and the mean of what is not, `d × n`.
+    /// What is there, and the best guess of what is not, `d × n`.
     pub values: Mat<f64>,
-    /// Standard deviation of each cell: 0 where it is there.
+    /// Root mean square deviation of each cell from its value here: 0 where it is there.
     pub std: Mat<f64>,
-}
-
-/// What the parts say of one row.
-struct RowView {
-    shares: Vec<f64>,
-    inferred: Vec<Inferred>,
 }
 
 impl LatentModel {
@@ -62,7 +60,7 @@ impl LatentModel {
         let scaling = scaling(table)?;
         let cells = Cells::new(table, &scaling)?;
         let work = Work::new(observer);
-        let ((latents, parts), candidates) = choose(&cells, settings, &work)?;
+        let Chosen { latents, parts, shrinkage, candidates } = choose(&cells, settings, &work)?;
         let cost =
             step_cost(cells.n(), cells.d(), latents, 1) + step_cost(cells.n(), cells.d(), latents, parts);
         work.replan(cost * settings.iterations as u64);
@@ -71,6 +69,8 @@ impl LatentModel {
         Ok(Self {
             settings: settings.clone(),
             scaling,
+            range: cells.range(),
+            shrinkage,
             whole: fitted.whole,
             parts: fitted.parts,
             candidates,
@@ -122,7 +122,7 @@ impl LatentModel {
     /// log p of the cells of each row that are there, in the units of the table; 0 of a row without any.
     pub fn log_density(&self, table: MatRef<'_, f64>) -> Result<Vec<f64>> {
         let cells = Cells::new(table, &self.scaling)?;
-        let lenses = self.lenses();
+        let lenses = lenses(&self.parts);
         let units: Vec<f64> = self.scaling.scale.iter().map(|scale| scale.ln()).collect();
         let total: f64 = units.iter().sum();
         over_rows(&cells, |row| {
@@ -132,23 +132,25 @@ impl LatentModel {
         })
     }
 
-    /// Mean and deviation of every missing cell given the others of its row.
+    /// The best guess of every missing cell given the others of its row, and the root mean square deviation from it.
+    ///
+    /// The guess is the mean of the parts, cut off where the column's values ended when the model was fitted, and shrunk to
+    /// the mean of the column as far as the search found.
     pub fn impute(&self, table: MatRef<'_, f64>) -> Result<Completed> {
         let cells = Cells::new(table, &self.scaling)?;
-        let lenses = self.lenses();
+        let lenses = lenses(&self.parts);
         let filled = over_rows(&cells, |row| {
             if cells.missing[row].is_empty() {
                 return Ok(Vec::new());
             }
-            let view = view(&lenses, &cells, row)?;
-            Ok(cells.missing[row].iter().map(|&d| self.cell(d, &view)).collect())
+            let view = view(&lenses, cells.values.col_as_slice(row), &cells.missing[row])?;
+            Ok(cells.missing[row].iter().map(|&d| self.guess(d, &view)).collect())
         })?;
         let mut completed =
             Completed { values: table.to_owned(), std: Mat::zeros(table.nrows(), table.ncols()) };
         for (row, filled) in filled.into_iter().enumerate() {
-            for (&d, (mean, variance)) in cells.missing[row].iter().zip(&filled) {
-                completed.values[(d, row)] = self.scaling.offset[d] + self.scaling.scale[d] * mean;
-                completed.std[(d, row)] = self.scaling.scale[d] * variance.sqrt();
+            for (&d, (value, std)) in cells.missing[row].iter().zip(filled) {
+                (completed.values[(d, row)], completed.std[(d, row)]) = (value, std);
             }
         }
         Ok(completed)
@@ -162,12 +164,12 @@ impl LatentModel {
     /// The same of rows that come after `first` others.
     fn draw_from(&self, first: u64, table: MatRef<'_, f64>, n: usize, seed: u64) -> Result<Vec<Mat<f64>>> {
         let cells = Cells::new(table, &self.scaling)?;
-        let lenses = self.lenses();
+        let lenses = lenses(&self.parts);
         let drawn = over_rows(&cells, |row| {
             if cells.missing[row].is_empty() {
                 return Ok(Vec::new());
             }
-            let view = view(&lenses, &cells, row)?;
+            let view = view(&lenses, cells.values.col_as_slice(row), &cells.missing[row])?;
             let mut rng = stream(seed, first + row as u64);
             Ok((0..n).map(|_| self.draw_cells(&cells.missing[row], &view, &mut rng)).collect::<Vec<_>>())
         })?;
@@ -207,21 +209,20 @@ impl LatentModel {
     /// Probability that each row comes from each part, `parts × n`.
     pub fn memberships(&self, table: MatRef<'_, f64>) -> Result<Mat<f64>> {
         let cells = Cells::new(table, &self.scaling)?;
-        let lenses = self.lenses();
-        let views = over_rows(&cells, |row| Ok(view(&lenses, &cells, row)?.shares))?;
+        let lenses = lenses(&self.parts);
+        let views = over_rows(&cells, |row| {
+            Ok(view(&lenses, cells.values.col_as_slice(row), &cells.missing[row])?.shares)
+        })?;
         Ok(Mat::from_fn(self.n_parts(), cells.n(), |i, j| views[j][i]))
     }
 
-    fn lenses(&self) -> Vec<(f64, Lens)> {
-        self.parts.iter().map(|part| (part.log_weight, part.lens())).collect()
-    }
-
-    /// Mean and variance of a cell: those of the mixture.
-    fn cell(&self, d: usize, view: &RowView) -> (f64, f64) {
-        let of_parts = || self.parts.iter().zip(&view.inferred).map(|(part, row)| part.cell(d, row));
-        let mean: f64 = of_parts().zip(&view.shares).map(|((mean, _), share)| share * mean).sum();
-        let spread = of_parts().zip(&view.shares);
-        (mean, spread.map(|((own, variance), share)| share * (variance + (own - mean).powi(2))).sum())
+    /// The value that fills cell `d` and the deviation from it, in the units of the table.
+    fn guess(&self, d: usize, view: &RowView) -> (f64, f64) {
+        let (mean, variance) = cell(&self.parts, d, view);
+        let [least, most] = self.range[d];
+        let value = self.shrinkage * mean.clamp(least, most);
+        let (offset, scale) = (self.scaling.offset[d], self.scaling.scale[d]);
+        (offset + scale * value, scale * (variance + (mean - value).powi(2)).sqrt())
     }
 
     fn draw_cells(&self, missing: &[usize], view: &RowView, rng: &mut dyn Rng) -> Vec<f64> {
@@ -235,13 +236,6 @@ impl LatentModel {
         let latents = Part::draw_latents(&view.inferred[part], rng);
         missing.iter().map(|&d| self.parts[part].draw_cell(d, &latents, rng)).collect()
     }
-}
-
-fn view(lenses: &[(f64, Lens)], cells: &Cells, row: usize) -> Result<RowView> {
-    let (values, missing) = (cells.values.col_as_slice(row), &cells.missing[row]);
-    let inferred = lenses.iter().map(|(_, lens)| lens.infer(values, missing)).collect::<Result<Vec<_>>>()?;
-    let logs = lenses.iter().zip(&inferred).map(|((weight, _), row)| weight + row.log_evidence);
-    Ok(RowView { shares: normalised(logs.collect()).1, inferred })
 }
 
 /// What `of` says of each row, in order.

@@ -1,8 +1,13 @@
 //! Number of latents and parts by the density of cells taken out: a tenth of those that are there.
 //!
 //! ```text
-//! score = Σ log p(cells taken out of a row | cells left in it)
+//! score = Σ log( (1 − ε) p(cells taken out of a row | cells left in it) + ε Π Cauchy(cell) )
+//! a     = Σ x m / Σ m² less its standard error, from 0 to 1      x: cells taken out, m: their means given the cells left
 //! ```
+//!
+//! The second term bounds what a single cell can weigh. The density says where cells may be; it may be far better than that
+//! of a normal distribution where hardly anything is known of their mean, as on a spiral, and then m is mostly the error of
+//! many weights. So a cell is filled in by a m, between the mean of its column (a = 0) and that of the parts (a = 1).
 //!
 //! First one linear layer with more and more latents, then twice and twice as many parts, each with as many latents as
 //! the best so far and with the next fewer and more. A model with more of either is taken only if its gain is larger
@@ -15,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cells::Cells;
 use super::learn::{Learned, Weighted, learn, normalised, step_cost};
-use super::lens::Lens;
+use super::mixture::{cell, lenses, log_density, view};
 use super::part::Part;
 use super::settings::LatentSettings;
 use super::start::{clusters, principal};
@@ -43,6 +48,10 @@ const PRIOR_ROWS: f64 = 0.3;
 
 /// Steps without gain after which more latents, or more parts, are not tried.
 const PATIENCE: usize = 2;
+
+/// Share of rows whose cells may be anything: without it a single cell that a candidate finds impossible, such as the one
+/// value of a column that is otherwise constant, would decide the search.
+const STRAY: f64 = 0.01;
 
 /// Uses of chance.
 const TAKE: u64 = 1;
@@ -123,19 +132,25 @@ fn fit_parts(
     Ok(Parts { parts: learned.parts, iterations: learned.iterations })
 }
 
-/// The settings with both numbers chosen, and all candidates in the order they were tried.
-pub(super) fn choose(
-    cells: &Cells,
-    settings: &LatentSettings,
-    work: &Work<'_>,
-) -> Result<((usize, usize), Vec<LatentCandidate>)> {
+/// What the search found.
+pub(super) struct Chosen {
+    pub latents: usize,
+    pub parts: usize,
+    pub shrinkage: f64,
+    /// All candidates in the order they were tried.
+    pub candidates: Vec<LatentCandidate>,
+}
+
+/// The settings with both numbers chosen.
+pub(super) fn choose(cells: &Cells, settings: &LatentSettings, work: &Work<'_>) -> Result<Chosen> {
     let latents = settings.latents.map_or_else(|| numbers_of_latents(cells.d()), |k| vec![k]);
     let most_parts = MOST_PARTS.min(cells.n() / ROWS_PER_PART).max(1);
     let doubling: Vec<usize> =
         std::iter::successors(Some(2), |c| Some(2 * c)).take_while(|&c| c <= most_parts).collect();
     let parts = settings.parts.map_or(doubling, |c| if c > 1 { vec![c] } else { Vec::new() });
     if latents.len() == 1 && settings.parts.is_some() {
-        return Ok(((latents[0], settings.parts.unwrap_or(1)), Vec::new()));
+        let parts = settings.parts.unwrap_or(1);
+        return Ok(Chosen { latents: latents[0], parts, shrinkage: 1.0, candidates: Vec::new() });
     }
     work.enter(Stage::Search)?;
     let mut race = Race::new(cells, settings);
@@ -180,8 +195,9 @@ pub(super) fn choose(
             }
         }
     }
-    let best = best.map_or((0, 1), |best| (best.candidate.latents, best.candidate.parts));
-    Ok((best, tried))
+    let best = best.expect("at least one number of latents is tried");
+    let LatentCandidate { latents, parts, .. } = best.candidate;
+    Ok(Chosen { latents, parts, shrinkage: race.shrinkage(&best.fitted)?, candidates: tried })
 }
 
 /// 0, 1, 2, 3, 5, 8, 12, 18, … below the number of columns.
@@ -208,6 +224,7 @@ struct Race<'a> {
 struct Scored {
     rank: usize,
     candidate: LatentCandidate,
+    fitted: Vec<Part>,
     rows: Vec<f64>,
 }
 
@@ -247,23 +264,47 @@ impl<'a> Race<'a> {
             place.insert(fit_whole(&self.left, latents, &settings, work)?);
         }
         let fitted = fit_parts(&self.left, &self.wholes[&latents], parts, &settings, work)?.parts;
-        let lenses: Vec<(f64, Lens)> = fitted.iter().map(|part| (part.log_weight, part.lens())).collect();
+        let lenses = lenses(&fitted);
         let score = |&row: &usize| -> Result<f64> {
-            let full = log_density(&lenses, self.full.values.col_as_slice(row), &self.full.missing[row])?;
+            let values = self.full.values.col_as_slice(row);
+            let full = log_density(&lenses, values, &self.full.missing[row])?;
             let left = log_density(&lenses, self.left.values.col_as_slice(row), &self.left.missing[row])?;
-            Ok(full - left)
+            let stray = self.taken(row).map(|d| log_cauchy(values[d])).sum::<f64>();
+            Ok(normalised(vec![(1.0 - STRAY).ln() + full - left, STRAY.ln() + stray]).0)
         };
         let rows = over_chunks(self.judged.len(), |part| {
             self.judged[part].iter().map(score).collect::<Result<Vec<_>>>()
         });
         let rows = rows.into_iter().collect::<Result<Vec<_>>>()?.concat();
         let log_density = rows.iter().sum::<f64>() / self.n_taken.max(1) as f64;
-        Ok(Scored { rank, candidate: LatentCandidate { latents, parts, log_density }, rows })
+        Ok(Scored { rank, candidate: LatentCandidate { latents, parts, log_density }, fitted, rows })
+    }
+
+    /// Cells taken out of a row.
+    fn taken(&self, row: usize) -> impl Iterator<Item = usize> {
+        self.left.missing[row].iter().copied().filter(move |d| !self.full.missing[row].contains(d))
+    }
+
+    /// Least squares of x on m over the cells taken out, less its standard error.
+    fn shrinkage(&self, parts: &[Part]) -> Result<f64> {
+        let (lenses, range) = (lenses(parts), self.left.range());
+        let mut pairs = Vec::with_capacity(self.n_taken);
+        for &row in &self.judged {
+            let view = view(&lenses, self.left.values.col_as_slice(row), &self.left.missing[row])?;
+            let mean = |d: usize| cell(parts, d, &view).0.clamp(range[d][0], range[d][1]);
+            pairs.extend(self.taken(row).map(|d| (self.full.values[(d, row)], mean(d))));
+        }
+        let power: f64 = pairs.iter().map(|(_, m)| m * m).sum();
+        if power == 0.0 {
+            return Ok(1.0);
+        }
+        let slope = pairs.iter().map(|(x, m)| x * m).sum::<f64>() / power;
+        let square: f64 = pairs.iter().map(|(x, m)| (m * (x - slope * m)).powi(2)).sum();
+        Ok((slope - square.sqrt() / power).clamp(0.0, 1.0))
     }
 }
 
-/// log p of the cells of a row that are there.
-pub(super) fn log_density(layers: &[(f64, Lens)], values: &[f64], missing: &[usize]) -> Result<f64> {
-    let logs = layers.iter().map(|(weight, lens)| Ok(weight + lens.infer(values, missing)?.log_evidence));
-    Ok(normalised(logs.collect::<Result<_>>()?).0)
+/// log of the standard Cauchy density.
+fn log_cauchy(x: f64) -> f64 {
+    -(std::f64::consts::PI * (1.0 + x * x)).ln()
 }
