@@ -138,7 +138,7 @@ class BPCEstimator(BaseEstimator):
         return self
 
     def _partial_fit_model(self, X: Samples, target: Targets, weights: Array | None) -> Self:
-        """Learn from more data; the first call makes the model and fixes the scaling."""
+        """Learn from more data; the first call makes the model."""
         classes = self._n_classes()
         if not self._is_fitted():
             model = _core.Model.for_stream(X, target, classes, self._settings())

@@ -250,7 +250,8 @@ class BPCImputer(OneToOneFeatureMixin, TransformerMixin, LatentEstimator):
         Returns
         -------
         filled : ndarray of shape (n_samples, n_features)
-            X, and for a missing cell its best guess given the others of its row, or a draw if `sample_posterior`.
+            X, and for a missing cell its best guess given the others of its row, or a draw if
+            `sample_posterior`.
         std : ndarray of shape (n_samples, n_features)
             Deviation of each cell from its mean: 0 where it was there. Only if `return_std`.
         """

@@ -242,8 +242,9 @@ class BPCRegressor(RegressorMixin, BPCEstimator):
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from more data of a stream, in one pass.
 
-        The first call fixes the scaling of inputs and targets, so give it enough samples to tell their
-        spread. The posterior represents all samples of all calls, and of an earlier `fit`.
+        The first call fixes the scaling of the targets, so give it enough samples to estimate their spread;
+        that of the inputs follows all samples so far. The posterior represents all samples of all
+        calls, and of an earlier `fit`.
 
         A stream holds no samples out. So nothing is chosen: what is ``"auto"`` is taken as `search` says,
         with a warning; and with `calibration` other than "none" this is a ValueError. A model that `fit` has

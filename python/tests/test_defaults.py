@@ -116,7 +116,7 @@ def example():
 
 
 def fitted_by_command(command, table, target, folder):  # noqa: F811
-    command("fit", table, "--target", target, "--test-fraction", 0, "--seed", 0, "--out", folder / "m")
+    command("fit", table, "--target", target, "--out", folder / "m")
     return bayespc.load(folder / "m")
 
 

@@ -224,7 +224,7 @@ class DaskEstimator(BPCEstimator):
         return self._adopt(await learn_in_order(client, local, parts, classes))
 
     def ood_score(self, X: Any) -> Any:
-        """Tell how far samples are from what was learned: the epistemic share of the predictive variance.
+        """Score how unlike the training samples others are, as the local estimators do.
 
         Parameters
         ----------

@@ -145,7 +145,7 @@ class DaskBPCClassifier(DaskEstimator, BPCClassifier):
         """Learn from the partitions of a stream, in their order, in one pass.
 
         The same as `BPCClassifier.partial_fit` with one partition after the other, to the bit. While one is
-        learned from, the next ones are read. The first partition fixes the scaling of the inputs.
+        learned from, the next ones are read.
 
         Parameters
         ----------
