@@ -32,7 +32,7 @@ LINEAR = json.dumps(SETTINGS)
 NETWORK = json.dumps(json.loads(FAST)["network"])
 LATENT = json.dumps({"iterations": 2})
 LANGEVIN = json.dumps({})
-ROUNDS = json.dumps(json.loads(_core.rounds_settings()) | {"rounds": 1})
+ROUNDS = json.dumps(json.loads(_core.rounds_settings()) | {"rounds": SETTINGS["training"]["epochs"]})
 
 
 def model() -> _core.Model:

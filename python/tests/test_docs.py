@@ -158,9 +158,10 @@ def test_the_examples_in_the_help_of_a_subcommand_run(subcommand, folder, monkey
 
 
 def help_of(*arguments: str) -> str:
-    """Return what `--help` prints."""
+    """Return what `--help` prints where lines are long enough for all examples."""
     line = [built.command(), *arguments, "--help"]
-    return subprocess.run(line, check=True, capture_output=True, text=True).stdout
+    environment = os.environ | {"COLUMNS": "1000"}
+    return subprocess.run(line, env=environment, check=True, capture_output=True, text=True).stdout
 
 
 def test_the_examples_of_all_subcommands_are_tried():
